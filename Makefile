@@ -1,0 +1,36 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test test-slow check bench clean
+
+demo: $(VENV)/cli.stamp ## solve an embedded noisy constrained problem and show the result
+	$(BIN)/zolal demo
+
+test: $(VENV)/dev.stamp check ## everything but the slow tests
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-slow: $(VENV)/dev.stamp ## the slow tests
+	$(BIN)/python -m pytest -n 2 -m slow
+
+check: $(VENV)/dev.stamp ## format, lint, types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(VENV)/dev.stamp ## the speed ratios
+	$(BIN)/python benchmarks/directions.py
+	$(BIN)/python benchmarks/bregman_step.py
+
+$(VENV)/cli.stamp: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[cli]"
+	touch $@
+
+$(VENV)/dev.stamp: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache .hypothesis
