@@ -1,0 +1,46 @@
+"""The one sentence for every bad argument, with the value that was got."""
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+from zolal.errors import InvalidArgumentError
+
+
+def require(condition: bool, name: str, demand: str, got: Any) -> None:
+    """Raise "`name` must demand, got value." unless `condition` holds."""
+    if not condition:
+        raise InvalidArgumentError(f"`{name}` must {demand}, got {got!r}.")
+
+
+def is_number(value: Any) -> bool:
+    """Whether `value` is a real number and not a bool or NaN."""
+    return isinstance(value, Real) and not isinstance(value, bool) and not math.isnan(value)
+
+
+def positive(name: str, value: Any) -> float:
+    """`value` as a float, if it is a finite number > 0."""
+    require(is_number(value) and 0 < value < math.inf, name, "be a positive number", value)
+    return float(value)
+
+
+def nonnegative(name: str, value: Any) -> float:
+    """`value` as a float, if it is a finite number >= 0."""
+    require(is_number(value) and 0 <= value < math.inf, name, "be a nonnegative number", value)
+    return float(value)
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def positive_int(name: str, value: Any) -> int:
+    """`value` as an int, if it is an integer >= 1."""
+    require(_is_integer(value) and value >= 1, name, "be a positive integer", value)
+    return int(value)
+
+
+def nonnegative_int(name: str, value: Any) -> int:
+    """`value` as an int, if it is an integer >= 0."""
+    require(_is_integer(value) and value >= 0, name, "be a nonnegative integer", value)
+    return int(value)

@@ -1,0 +1,21 @@
+"""Exceptions of zolal; each is also the built-in that a caller would expect."""
+
+
+class ZolalError(Exception):
+    """Base of everything that zolal raises on purpose."""
+
+
+class InvalidArgumentError(ZolalError, ValueError):
+    """An argument lies outside its domain; the message names it and the value that was got."""
+
+
+class UnsupportedError(ZolalError, NotImplementedError):
+    """A combination that is not implemented; the message names the supported ones."""
+
+
+class ObjectiveError(ZolalError, RuntimeError):
+    """The user's function returned something that is not one real number."""
+
+
+class ConstraintError(ZolalError, RuntimeError):
+    """A user's constraint raised, or returned something that is not a finite vector of the expected length."""

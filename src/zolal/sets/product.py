@@ -1,0 +1,61 @@
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from zolal._array import Array, concatenate, norm, split
+from zolal._checks import positive_int
+from zolal.errors import InvalidArgumentError
+from zolal.sets.base import TOLERANCE, ConvexSet
+
+
+@final
+@dataclass(frozen=True)
+class Product(ConvexSet):
+    """X_1 x X_2 x ...: consecutive blocks of the variables, each in a set of its own.
+
+    >>> Product([(Simplex(), 3), (Box(0, 1), 2)]).dimension
+    5
+    """
+
+    parts: Sequence[tuple[ConvexSet, int]]
+
+    def __post_init__(self) -> None:
+        parts = []
+        for part in self.parts:
+            if not (isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], ConvexSet)):
+                raise InvalidArgumentError(f"`Product([(set, size), ...])` must hold pairs of a set and its size, got {part!r}.")
+            region, size = part[0], positive_int("Product([(set, size), ...]) size", part[1])
+            region.check_dimension(size)
+            parts.append((region, size))
+        if not parts:
+            raise InvalidArgumentError("`Product([(set, size), ...])` must hold at least one pair, got an empty list.")
+        object.__setattr__(self, "parts", tuple(parts))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(size for _, size in self.parts)
+
+    @property
+    def dimension(self) -> int:
+        return sum(self.sizes)
+
+    def blocks(self, x: Array) -> list[tuple[ConvexSet, Array]]:
+        """Each set with its block of `x`."""
+        return [(region, block) for (region, _), block in zip(self.parts, split(x, self.sizes), strict=True)]
+
+    def project(self, x: Array) -> Array:
+        return concatenate([region.project(block) for region, block in self.blocks(x)])
+
+    def contains(self, x: Array, tolerance: float = TOLERANCE) -> bool:
+        return all(region.contains(block, tolerance) for region, block in self.blocks(x))
+
+    def project_soft(self, x: Array, threshold: float) -> Array:
+        return concatenate([region.project_soft(block, threshold) for region, block in self.blocks(x)])
+
+    def normal_distance(self, x: Array, g: Array, p: float = 2.0) -> float:
+        distances = [
+            region.normal_distance(block, part, p) for (region, block), part in zip(self.blocks(x), split(g, self.sizes), strict=True)
+        ]
+        return norm(np.asarray(distances), p)
