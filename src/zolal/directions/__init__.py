@@ -1,0 +1,8 @@
+"""Random directions, regenerated from (seed, iteration, j) on every backend and every worker."""
+
+from zolal.directions.base import Directions
+from zolal.directions.gaussian import Gaussian
+from zolal.directions.rademacher import Rademacher
+from zolal.directions.sphere import Sphere
+
+__all__ = ["Directions", "Gaussian", "Rademacher", "Sphere"]

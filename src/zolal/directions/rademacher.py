@@ -1,0 +1,99 @@
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from zolal._array import Array, is_numpy, like, namespace
+from zolal.directions._hashing import hashed_words
+from zolal.directions.base import Directions
+
+WORD = 64  # directions per hashed word
+
+
+@final
+@dataclass(frozen=True)
+class Rademacher(Directions):
+    """u_i = +1 or -1 with equal probability: bit j of a hashed 64-bit word per coordinate, so one word serves 64 directions.
+
+    The word is two independent 32-bit halves. On NumPy arrays compiled kernels do the work; elsewhere the same words are
+    made with the array API. Both give the same directions to the bit.
+    """
+
+    kind: ClassVar[str] = "rademacher"
+
+    def row(self, j: int, reference: Array) -> Array:
+        xp = namespace(reference)
+        bits = (self._half(j, reference) >> (j % 32)) & 1
+        return xp.astype(2 * bits - 1, reference.dtype)
+
+    def shift(self, x: Array, scale: float, j: int) -> Array:
+        """x + scale u_j in one pass over x."""
+        if not is_numpy(x):
+            return x + scale * self.row(j, x)
+        from zolal.directions._kernels import shift
+
+        point = np.empty_like(x)
+        shift(x, float(scale), j % 32, self._half_keys(j), point)
+        return point
+
+    def combine(self, weights: Array) -> Array:
+        """sum_j weights_j u_j by eight tables of 256 partial sums per 64 directions."""
+        self._check_weights(weights)
+        if is_numpy(weights):
+            return self._combine_compiled(weights)
+        xp = namespace(weights)
+        total: Any = 0.0
+        for block in range(-(-self.count // WORD)):
+            tables = like(self._tables(weights, block), weights)
+            for byte in range(8):
+                word = self._half(block * WORD + 8 * byte, weights)
+                total = total + xp.take(tables[byte, :], (word >> (8 * (byte % 4))) & 255)
+        return total
+
+    def dot(self, v: Array) -> Array:
+        """<u_j, v> for every j; compiled, by eight tables of 256 partial sums of v per 64 directions."""
+        self._check_vector(v)
+        if not is_numpy(v):
+            return super().dot(v)
+        from zolal.directions._kernels import bucket_sums
+
+        blocks = []
+        for block in range(-(-self.count // WORD)):
+            sums = bucket_sums(np.ascontiguousarray(v), self._half_keys(block * WORD), self._half_keys(block * WORD + 32))
+            blocks.append((sums @ BYTE_SIGNS).reshape(-1))
+        return np.concatenate(blocks)[: self.count]
+
+    @classmethod
+    def moment_constant(cls, dimension: int, p: float) -> float:
+        """S_p = d^{2/p}                                                            (5.15)
+
+        Implements Eq. (5.15), label `eq:Sp-rad`. Differs from the paper: nothing.
+        """
+        return float(dimension) ** (2.0 / p)
+
+    def _combine_compiled(self, weights: np.ndarray) -> np.ndarray:
+        from zolal.directions._kernels import add_combination
+
+        total = np.zeros(self.dimension)
+        for block in range(-(-self.count // WORD)):
+            first = block * WORD
+            add_combination(self._tables(weights, block), self._half_keys(first), self._half_keys(first + 32), total)
+        return total
+
+    def _tables(self, weights: Array, block: int) -> np.ndarray:
+        """tables[byte, value] = sum of +- weights over the eight directions whose bits make up that byte of the word."""
+        padded = np.zeros(WORD)
+        part = [float(weights[j]) for j in range(block * WORD, min((block + 1) * WORD, self.count))]
+        padded[: len(part)] = part
+        return padded.reshape(8, 8) @ BYTE_SIGNS.T
+
+    def _half(self, j: int, reference: Array) -> Any:
+        return hashed_words(self.dimension, tuple(self._half_keys(j).tolist()), reference)
+
+    def _half_keys(self, j: int) -> np.ndarray:
+        """The three keys of the 32-bit half that holds direction j."""
+        first = 3 * (j % WORD // 32)
+        return np.asarray(self._keys(j // WORD)[first : first + 3], dtype=np.uint64)
+
+
+BYTE_SIGNS = 2.0 * ((np.arange(256)[:, None] >> np.arange(8)) & 1) - 1.0  # [value, bit]
