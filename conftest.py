@@ -1,0 +1,15 @@
+"""The names that the docstrings' examples use."""
+
+import numpy as np
+import pytest
+
+import zolal
+from zolal import directions, estimators, mirror, regularizers, sets, solvers
+
+
+@pytest.fixture(autouse=True)
+def _example_names(request, doctest_namespace):
+    if request.node.__class__.__name__ == "DoctestItem":
+        for module in (sets, regularizers, mirror, directions, estimators, solvers):
+            doctest_namespace.update({name: getattr(module, name) for name in module.__all__})
+        doctest_namespace.update(np=np, zolal=zolal)

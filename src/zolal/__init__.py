@@ -1,0 +1,33 @@
+"""zolal: constrained optimization when all you can do is evaluate."""
+
+from zolal import directions, estimators, mirror, regularizers, sets, solvers, theory
+from zolal.constraints import Constraint
+from zolal.errors import ConstraintError, InvalidArgumentError, ObjectiveError, UnsupportedError, ZolalError
+from zolal.minimize import minimize
+from zolal.mirror import bregman_step
+from zolal.problem import Problem
+from zolal.result import Result, Status
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Constraint",
+    "ConstraintError",
+    "InvalidArgumentError",
+    "ObjectiveError",
+    "Problem",
+    "Result",
+    "Status",
+    "UnsupportedError",
+    "ZolalError",
+    "__version__",
+    "bregman_step",
+    "directions",
+    "estimators",
+    "minimize",
+    "mirror",
+    "regularizers",
+    "sets",
+    "solvers",
+    "theory",
+]

@@ -1,0 +1,123 @@
+"""All constraints of a problem as equalities c(x, s) = 0 with slacks s in a box, in one place."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+from array_api_compat import device
+
+from zolal._array import Array, concatenate, is_finite, like, namespace, split, to_numpy, zeros
+from zolal.constraints.base import Constraint
+from zolal.errors import ConstraintError
+from zolal.sets import Box
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Equalities:
+    """c(x, s) = sign * fun(x) + offset + s, rowwise, with one slack per inequality (the paper's fairness section).
+
+    fun(x) = b             becomes  fun(x) - b         = 0
+    lower <= fun(x)        becomes  lower - fun(x) + s = 0,  s >= 0
+    fun(x) <= upper        becomes  fun(x) - upper + s = 0,  s >= 0
+    lower <= fun(x) <= upper        fun(x) - upper + s = 0,  0 <= s <= upper - lower
+
+    Differs from the paper: lower and two-sided bounds are added. A row without bounds stays as 0 = 0.
+    """
+
+    parts: Sequence[Constraint]
+    row_counts: Sequence[int]  # rows of each part, as `Constraint.check_at` found them
+    sign: np.ndarray = field(init=False)
+    offset: np.ndarray = field(init=False)
+    slack_rows: np.ndarray = field(init=False)  # the row of each slack
+    slack_limit: np.ndarray = field(init=False)  # its upper bound
+
+    def __post_init__(self) -> None:
+        lower, upper = (self._stacked(name) for name in ("lower", "upper"))
+        below = np.isneginf(lower)
+        above = np.isposinf(upper)
+        equality = lower == upper
+        sign = np.where(above & ~below, -1.0, np.where(above & below, 0.0, 1.0))
+        offset = np.where(sign > 0, -upper, np.where(sign < 0, lower, 0.0))
+        rows = np.flatnonzero(~equality & (sign != 0))
+        with np.errstate(invalid="ignore"):
+            limit = np.where(sign[rows] > 0, upper[rows] - lower[rows], np.inf)
+        for name, value in (("sign", sign), ("offset", offset), ("slack_rows", rows), ("slack_limit", limit)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def num_rows(self) -> int:
+        return sum(self.row_counts)
+
+    @property
+    def num_slacks(self) -> int:
+        return len(self.slack_rows)
+
+    @property
+    def slack_region(self) -> Box:
+        """Where the slacks may lie."""
+        return Box(np.zeros(self.num_slacks), self.slack_limit)
+
+    def initial_slacks(self, x: Array) -> Array:
+        """s^0 = [-g(x^0)]_+, cut at the slack's limit: the slacks that violate least."""
+        gap = namespace(x).take(-self._signed(x), self._index(x, self.slack_rows))
+        return self.slack_region.project(gap) if self.num_slacks else gap
+
+    def value(self, x: Array, slacks: Array) -> Array:
+        """c(x, s), shape (m,)."""
+        c = self._signed(x)
+        return c + self._spread(slacks) if self.num_slacks else c
+
+    def vjp(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """The transposed Jacobian of c at (x, s) times y: its x part and its slack part."""
+        xp = namespace(x)
+        total = zeros(x.shape[0], x)
+        for part, block in zip(self.parts, split(y * like(self.sign, y), self.row_counts), strict=True):
+            total = total + part.vjp_at(x, block)
+        if not is_finite(total):
+            raise ConstraintError("The derivative of a constraint is not finite.")
+        return total, xp.take(y, self._index(y, self.slack_rows))
+
+    def violation(self, x: Array) -> float:
+        """The largest violation of a row in the user's own terms; 0 when x is feasible."""
+        if self.num_rows == 0:
+            return 0.0
+        value = np.concatenate([to_numpy(part.value_at(x)) for part in self.parts])
+        lower, upper = (self._stacked(name) for name in ("lower", "upper"))
+        return float(np.max(np.maximum(np.maximum(lower - value, value - upper), 0.0)))
+
+    def user_multipliers(self, lam: Array) -> np.ndarray:
+        """Multipliers of the Lagrangian f + <multipliers, fun>: positive at an active upper bound, negative at a lower one."""
+        return to_numpy(lam) * self.sign
+
+    def _signed(self, x: Array) -> Array:
+        """Sign * fun(x) + offset."""
+        values = []
+        for part, rows in zip(self.parts, self.row_counts, strict=True):
+            value = part.value_at(x)
+            if value.shape[0] != rows:
+                raise ConstraintError(f"A constraint returned {value.shape[0]} rows after {rows} at the start.")
+            values.append(value)
+        if not values:
+            return zeros(0, x)
+        value = concatenate(values)
+        if not is_finite(value):
+            raise ConstraintError(f"A constraint returned a value that is not finite: {to_numpy(value)[~np.isfinite(to_numpy(value))][0]}.")
+        return like(self.sign, x) * value + like(self.offset, x)
+
+    def _spread(self, slacks: Array) -> Array:
+        """The slacks in their rows, 0 in the others."""
+        position = np.full(self.num_rows, self.num_slacks)
+        position[self.slack_rows] = np.arange(self.num_slacks)
+        return namespace(slacks).take(concatenate([slacks, zeros(1, slacks)]), self._index(slacks, position))
+
+    def _index(self, x: Array, index: np.ndarray) -> Array:
+        xp = namespace(x)
+        return xp.asarray(index, dtype=xp.int64, device=device(x))
+
+    def _stacked(self, name: str) -> np.ndarray:
+        pairs = zip(self.parts, self.row_counts, strict=True)
+        return np.concatenate(
+            [np.zeros(0)] + [np.broadcast_to(np.asarray(getattr(part, name), dtype=float), (rows,)) for part, rows in pairs]
+        )

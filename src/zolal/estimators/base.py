@@ -1,0 +1,142 @@
+"""What an estimator asks for and how it answers: queries described by a few numbers, gradients from their values."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from zolal._array import Array, namespace
+from zolal._checks import positive, positive_int
+from zolal.directions import Directions, Gaussian, Rademacher, Sphere
+from zolal.errors import InvalidArgumentError
+from zolal.schedules import Schedule, as_schedule
+
+KINDS: dict[str, type[Directions]] = {kind.kind: kind for kind in (Rademacher, Sphere, Gaussian)}
+
+
+class SampleKey(NamedTuple):
+    """The identity of one sample xi; equal keys mean the same sample, whoever draws it."""
+
+    seed: int
+    iteration: int
+    stream: int
+    number: int
+
+
+class Query(NamedTuple):
+    """One evaluation: F(bases[base] + smoothing u_direction; xi), with direction None at the base itself."""
+
+    base: int
+    direction: int | None
+    sample: SampleKey
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class QueryBatch:
+    """What to evaluate, described and not materialised: base points, smoothing nu, the identity of directions and samples.
+
+    Queries come base by base. With `share_base` one sample xi serves the whole batch, and each base is evaluated once: F(x; xi), then
+    F(x + nu u_j; xi) for every j. Otherwise each direction has a sample of its own: F(x; xi_j), F(x + nu u_j; xi_j) for every j.
+    """
+
+    bases: tuple[Array, ...]
+    smoothing: float
+    directions: Directions
+    share_base: bool = False
+
+    @property
+    def per_base(self) -> int:
+        n = self.directions.count
+        return n + 1 if self.share_base else 2 * n
+
+    def __len__(self) -> int:
+        return self.per_base * len(self.bases)
+
+    def query(self, i: int) -> Query:
+        """The i-th evaluation's identity."""
+        base, position = divmod(i, self.per_base)
+        if self.share_base:
+            return Query(base, position - 1 if position else None, self._sample(0))
+        direction, moved = divmod(position, 2)
+        return Query(base, direction if moved else None, self._sample(direction))
+
+    def point(self, i: int) -> Array:
+        """The i-th evaluation's point."""
+        query = self.query(i)
+        base = self.bases[query.base]
+        return base if query.direction is None else self.directions.shift(base, self.smoothing, query.direction)
+
+    def points(self, start: int, stop: int) -> Array:
+        """The points of evaluations start, ..., stop-1 as rows."""
+        return namespace(self.bases[0]).stack([self.point(i) for i in range(start, stop)])
+
+    def slopes(self, values: np.ndarray) -> np.ndarray:
+        """[F(x + nu u_j; xi_j) - F(x; xi_j)] / nu, shape (bases, n)."""
+        by_base = np.asarray(values, dtype=float).reshape(len(self.bases), self.per_base)
+        if self.share_base:
+            return (by_base[:, 1:] - by_base[:, :1]) / self.smoothing
+        return (by_base[:, 1::2] - by_base[:, 0::2]) / self.smoothing
+
+    def base_values(self, values: np.ndarray) -> np.ndarray:
+        """The values at the first base point: one with a shared base, otherwise one per direction."""
+        first = np.asarray(values, dtype=float)[: self.per_base]
+        return first[:1] if self.share_base else first[0::2]
+
+    def _sample(self, index: int) -> SampleKey:
+        return SampleKey(self.directions.seed, self.directions.iteration, self.directions.stream, index)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """What an estimator carries from one iteration to the next: the last point and the last gradient estimate."""
+
+    seed: int
+    point: Array | None = None
+    gradient: Array | None = None
+
+
+@dataclass(frozen=True)
+class Estimator(ABC):
+    """A gradient estimate of f from values of F.
+
+    num_directions: n, a number or a function of k. smoothing: nu, likewise. directions: "rademacher", "sphere" or "gaussian".
+    num_initial_directions: n_0, n if not given. share_base: one sample and one base value per iteration and point.
+    """
+
+    num_directions: Any
+    smoothing: Any
+    directions: str = "rademacher"
+    num_initial_directions: int | None = None
+    share_base: bool = False
+    count_schedule: Schedule = field(init=False, repr=False, compare=False)
+    smoothing_schedule: Schedule = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        if self.directions not in KINDS:
+            raise InvalidArgumentError(f"`{name}(directions=...)` must be one of {', '.join(map(repr, KINDS))}, got {self.directions!r}.")
+        if self.num_initial_directions is not None:
+            positive_int(f"{name}(num_initial_directions=...)", self.num_initial_directions)
+        object.__setattr__(self, "count_schedule", as_schedule(f"{name}(num_directions=...)", self.num_directions, positive_int))
+        object.__setattr__(self, "smoothing_schedule", as_schedule(f"{name}(smoothing=...)", self.smoothing, positive))
+
+    def start(self, seed: int) -> Memory:
+        """The memory before the first iteration."""
+        return Memory(seed)
+
+    @abstractmethod
+    def plan(self, memory: Memory, x: Array, k: int) -> QueryBatch:
+        """What to evaluate at iteration k, where the iterate is x."""
+
+    @abstractmethod
+    def absorb(self, memory: Memory, batch: QueryBatch, values: np.ndarray) -> tuple[Array, Memory]:
+        """The gradient estimate from the batch's values, and the memory for the next iteration."""
+
+    def batch(self, seed: int, bases: tuple[Array, ...], k: int) -> QueryBatch:
+        """The queries of iteration k around the given points: the same directions and samples at each."""
+        n = self.num_initial_directions if k == 0 and self.num_initial_directions else int(self.count_schedule(k))
+        directions = KINDS[self.directions](bases[0].shape[0], n, seed=seed, iteration=k)
+        return QueryBatch(bases, self.smoothing_schedule(k), directions, self.share_base)

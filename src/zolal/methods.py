@@ -1,0 +1,93 @@
+"""The methods that `minimize` knows by name, and their options."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
+
+from zolal._checks import is_number, nonnegative_int, positive_int, require
+from zolal.errors import InvalidArgumentError
+from zolal.estimators import Estimator, Momentum
+from zolal.mirror import Euclidean, MirrorMap, SmoothedLq
+from zolal.schedules import Schedule
+from zolal.solvers import MDLAL, Solver
+
+
+class Method(NamedTuple):
+    """A solver with what the front door needs beside it."""
+
+    solver: Solver
+    directions: str
+    smoothing: Schedule
+    share_base: bool
+    check_directions: int
+    max_iterations: int | None
+
+
+@final
+@dataclass(frozen=True)
+class MDLALOptions:
+    """Options of method "mdlal"; a number may be a function of the iteration k instead, where the paper's symbol is given.
+
+    step_size: eta, required. penalty: mu. dual_step: rho_k, below mu. smoothing: nu, the length of a difference per coordinate.
+    num_directions: n. num_initial_directions: n_0, n if not given. momentum: alpha in (0, 1]; 1 is plain averaging.
+    directions: "rademacher", "sphere" or "gaussian". share_base: one sample and one base value per iteration, half the evaluations.
+    delta: the smoothing of the mirror map when `geometry` is a number above 2. output: "last", "best", "random", "average".
+    max_iterations: a limit on the steps. kkt_directions: directions of the final check, n if not given, 0 for none.
+    """
+
+    step_size: Any
+    penalty: Any = 10.0
+    dual_step: Any = 1.0
+    smoothing: Any = 1e-4
+    num_directions: Any = 16
+    num_initial_directions: int | None = None
+    momentum: Any = 0.5
+    directions: str = "rademacher"
+    share_base: bool = False
+    delta: float = 1e-3
+    output: str = "last"
+    max_iterations: int | None = None
+    kkt_directions: int | None = None
+
+    def method(self, geometry: Any) -> Method:
+        """The solver that these options describe."""
+        estimator = Momentum(
+            self.num_directions, self.smoothing, self.directions, self.num_initial_directions, self.share_base, self.momentum
+        )
+        solver = MDLAL(estimator, self.step_size, self.penalty, self.dual_step, as_mirror(geometry, self.delta), self.output)
+        limit = None if self.max_iterations is None else positive_int("options['max_iterations']", self.max_iterations)
+        return Method(solver, self.directions, estimator.smoothing_schedule, self.share_base, self._check_directions(estimator), limit)
+
+    def _check_directions(self, estimator: Estimator) -> int:
+        if self.kkt_directions is None:
+            return int(estimator.count_schedule(0))
+        return nonnegative_int("options['kkt_directions']", self.kkt_directions)
+
+
+METHODS = {"mdlal": MDLALOptions}
+
+
+def as_method(method: str, geometry: Any, options: dict[str, Any] | None) -> Method:
+    """The named method with its options."""
+    if method not in METHODS:
+        raise InvalidArgumentError(f"`method` must be one of {sorted(METHODS)}, got {method!r}.")
+    known = {field.name: field for field in dataclasses.fields(METHODS[method])}
+    given = dict(options or {})
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        raise InvalidArgumentError(f"Unknown option {unknown[0]!r} for method {method!r}; the options are {', '.join(sorted(known))}.")
+    missing = [name for name, field in known.items() if field.default is dataclasses.MISSING and name not in given]
+    if missing:
+        raise InvalidArgumentError(f"Method {method!r} needs options[{missing[0]!r}], got {sorted(given) or 'no options'}.")
+    return METHODS[method](**given).method(geometry)
+
+
+def as_mirror(geometry: Any, delta: float) -> MirrorMap:
+    """A mirror map from p, a map, or "auto"."""
+    if isinstance(geometry, MirrorMap):
+        return geometry
+    if isinstance(geometry, str):
+        require(geometry == "auto", "geometry", "be a number p >= 2, a MirrorMap or 'auto'", geometry)
+        return Euclidean()
+    require(is_number(geometry) and geometry >= 2, "geometry", "be a number p >= 2, a MirrorMap or 'auto'", geometry)
+    return Euclidean() if geometry == 2 else SmoothedLq(geometry, delta)

@@ -1,0 +1,231 @@
+"""The front door that SciPy users know."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import array_api_compat
+import numpy as np
+from scipy.optimize import Bounds
+
+from zolal._array import Array, is_finite, namespace, norm, to_numpy
+from zolal._checks import positive, positive_int
+from zolal.certify import certify, check_batch
+from zolal.errors import InvalidArgumentError, UnsupportedError
+from zolal.evaluate import Evaluator, MapEvaluator, VectorizedEvaluator
+from zolal.loop import Outcome, run
+from zolal.methods import Method, as_method
+from zolal.problem import Problem
+from zolal.recording import Recorder
+from zolal.regularizers import Regularizer, Zero
+from zolal.result import Result, Status
+from zolal.sets import Box, ConvexSet, WholeSpace
+from zolal.stopping import Callback, MaxEvaluations, MaxIterations, ResidualBelow, StoppingRule
+
+FAILURES = (Status.EVALUATION_FAILED, Status.CONSTRAINT_FAILED, Status.DIVERGED)
+
+
+def minimize(
+    fun: Callable[..., Any] | Problem,
+    x0: Any = None,
+    args: tuple[Any, ...] = (),
+    *,
+    bounds: Any = None,
+    constraints: Any = (),
+    region: ConvexSet | None = None,
+    regularizer: Regularizer | None = None,
+    sample: Callable[[np.random.Generator], Any] | None = None,
+    vectorized: bool = False,
+    gradient: Callable[[Array], Array] | None = None,
+    method: str = "mdlal",
+    geometry: Any = "auto",
+    maxfev: int | None = None,
+    tol: float = 1e-3,
+    workers: Any = 1,
+    rng: Any = None,
+    callback: Callable[[Any], Any] | None = None,
+    progress: bool = False,
+    checkpoint: Any = None,
+    options: dict[str, Any] | None = None,
+) -> Result:
+    """Minimise E[fun(x)] + h(x) over x in X subject to constraints, from noisy values of fun alone.
+
+    fun: fun(x, *args); fun(x, xi, *args) when `sample` is given; fun(X, *args) on rows when `vectorized` (fun(X, [xi, ...], *args) with
+        `sample`). A `Problem` may stand for fun and all that describes the problem.
+    x0: the start, shape (d,); its array namespace (NumPy, PyTorch, ...) is the one that fun and the constraints get. A start outside X
+        is projected, with a warning.
+    bounds: Bounds or pairs (low, high), as X; or `region`, a set of `zolal.sets`.
+    constraints: NonlinearConstraint, LinearConstraint, Bounds, SLSQP dicts, `zolal.Constraint`, or a sequence of these. They are known
+        exactly and evaluated at iterates only. Inequalities get slacks.
+    regularizer: h, of `zolal.regularizers`.
+    sample: draws xi from a numpy Generator; the same xi is then used at both ends of each difference, which removes most noise.
+    gradient: the exact gradient of f where it is known; used for the final KKT measures only.
+    method: "mdlal", Algorithm 1 of the paper. geometry: p >= 2, a MirrorMap, or "auto", which is 2 (Euclidean) for mdlal.
+    maxfev: the most evaluations of fun; never exceeded; 500 d unless given. tol: the KKT residual to reach.
+    workers: 1, or a map-like callable such as `Pool.map`. rng: a seed or a numpy Generator; the run is a function of it.
+    callback: called with the state (k, x, multipliers, stationarity, feasibility) after each step; returning True stops.
+    options: of the method, see `zolal.methods.MDLALOptions`.
+
+    >>> import zolal
+    >>> res = zolal.minimize(lambda x: (x - 1) @ (x - 1), [0.0, 0.0], maxfev=2000, rng=0, options=dict(step_size=0.2))
+    >>> res.x.round(2).tolist()
+    [1.0, 1.0]
+    """
+    _refuse_unfinished(progress, checkpoint)
+    if isinstance(fun, Problem):
+        problem, x0 = fun, fun.x0 if x0 is None else x0
+        x = _start(x0)
+    else:
+        x = _start(x0)
+        problem = Problem(
+            _with_args(fun, args),
+            x.shape[0],
+            constraints,
+            _region(bounds, region, x.shape[0]),
+            Zero() if regularizer is None else regularizer,
+            sample,
+            vectorized,
+            gradient,
+        )
+    if x.shape[0] != problem.dimension:
+        raise InvalidArgumentError(f"`x0` must have {problem.dimension} entries, got {x.shape[0]}.")
+    x = _inside(x, problem.region)
+    chosen = as_method(method, geometry, options)
+    seed, tol = _seed(rng), positive("minimize(tol=...)", tol)
+    evaluator = _evaluator(problem, workers)
+    state = chosen.solver.init(problem, x, seed)
+    budget = _budget(maxfev, problem.dimension, len(chosen.solver.ask(state)), chosen)
+    rule: StoppingRule = ResidualBelow(tol) | MaxEvaluations(budget)
+    if chosen.max_iterations is not None:
+        rule = rule | MaxIterations(chosen.max_iterations)
+    if callback is not None:
+        rule = Callback(callback) | rule
+    recorder = Recorder()
+    outcome = run(chosen.solver, state, evaluator, rule, recorder)
+    return _result(chosen, outcome, evaluator, recorder, tol)
+
+
+def _result(chosen: Method, outcome: Outcome, evaluator: Evaluator, recorder: Recorder, tol: float) -> Result:
+    state, stop, nfev = outcome
+    failed = stop.status in FAILURES
+    candidate = chosen.solver.best(state) if failed else chosen.solver.output(state)
+    x = state.form.variables(candidate.z)
+    mirror, step_size = chosen.solver.measures_at(state)
+    batch = None
+    if not failed and chosen.check_directions:
+        batch = check_batch(
+            x, chosen.directions, chosen.check_directions, chosen.smoothing(state.k), state.seed, state.k, chosen.share_base
+        )
+    certificate = certify(state.form, candidate, mirror, step_size, batch, evaluator)
+    maxcv = state.form.equalities.violation(x)
+    success = not failed and certificate.kkt.below(tol) and maxcv <= tol
+    return Result(
+        x=x,
+        fun=certificate.fun,
+        fun_error=certificate.fun_error,
+        nfev=nfev + certificate.nfev,
+        nit=state.k,
+        success=success,
+        status=stop.status,
+        message=_message(stop.sentence, maxcv, certificate.kkt, tol),
+        maxcv=maxcv,
+        multipliers=state.form.equalities.user_multipliers(candidate.multipliers),
+        kkt=certificate.kkt,
+        trace=recorder.trace,
+        seed=state.seed,
+    )
+
+
+def _message(reason: str, maxcv: float, kkt: Any, tol: float) -> str:
+    feasible = f"Feasible to {maxcv:.1e}" if maxcv <= tol else f"Not feasible: a constraint is violated by {maxcv:.1e} (tol {tol:.0e})"
+    return f"{reason} {feasible}; {kkt}."
+
+
+def _start(x0: Any) -> Array:
+    """x0 as a vector of floats in its own namespace."""
+    if x0 is None:
+        raise InvalidArgumentError("`x0` must be given.")
+    x = x0 if array_api_compat.is_array_api_obj(x0) else np.asarray(x0)
+    xp = namespace(x) if not isinstance(x, np.ndarray) or x.dtype.kind in "biufc" else None
+    if xp is None or not xp.isdtype(x.dtype, ("real floating", "integral")):
+        raise InvalidArgumentError(f"`x0` must hold real numbers, got dtype {x.dtype}.")
+    if x.ndim != 1 or x.shape[0] == 0:
+        raise InvalidArgumentError(f"`x0` must be a vector with at least one entry, got shape {tuple(x.shape)}.")
+    if xp.isdtype(x.dtype, "integral"):
+        x = xp.astype(x, xp.float64)
+    if not is_finite(x):
+        bad = int(np.flatnonzero(~np.isfinite(to_numpy(x)))[0])
+        raise InvalidArgumentError(f"`x0` must be finite, got {float(x[bad])} at entry {bad}.")
+    return xp.asarray(x, copy=True)
+
+
+def _region(bounds: Any, region: ConvexSet | None, dimension: int) -> ConvexSet:
+    """X from `bounds` or `region`."""
+    if bounds is not None and region is not None:
+        raise InvalidArgumentError("Give `bounds` or `region`, not both; Bounds in `constraints` go with any region.")
+    if bounds is None:
+        return WholeSpace() if region is None else region
+    if not isinstance(bounds, Bounds):
+        try:
+            low, high = zip(*bounds, strict=True)
+        except (TypeError, ValueError):
+            raise InvalidArgumentError(
+                f"`bounds` must be scipy.optimize.Bounds or a sequence of (low, high) pairs, got {bounds!r}."
+            ) from None
+        bounds = Bounds([-np.inf if b is None else b for b in low], [np.inf if b is None else b for b in high])
+    box = Box(*(b if np.size(b) != 1 else float(np.reshape(b, ())) for b in (bounds.lb, bounds.ub)))
+    if box.dimension not in (None, dimension):
+        raise InvalidArgumentError(f"`bounds` must have one pair per variable ({dimension}), got {box.dimension}.")
+    return box
+
+
+def _inside(x: Array, region: ConvexSet) -> Array:
+    if region.contains(x):
+        return x
+    projected = region.project(x)
+    warnings.warn(f"x0 lies outside the region and was projected onto it, by a distance of {norm(projected - x):.3g}.", stacklevel=3)
+    return projected
+
+
+def _seed(rng: Any) -> int:
+    if isinstance(rng, np.random.Generator):
+        return int(rng.integers(2**63))
+    if rng is None:
+        return int(np.random.SeedSequence().entropy) % 2**64  # type: ignore[arg-type]
+    if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool) and rng >= 0:
+        return int(rng)
+    raise InvalidArgumentError(f"`rng` must be a nonnegative integer, a numpy Generator or None, got {rng!r}.")
+
+
+def _evaluator(problem: Problem, workers: Any) -> Evaluator:
+    if problem.vectorized:
+        return VectorizedEvaluator(problem)
+    if workers == 1:
+        return MapEvaluator(problem)
+    if callable(workers):
+        return MapEvaluator(problem, workers)
+    raise UnsupportedError(f"`workers` must be 1 or a map-like callable, got {workers!r}.")
+
+
+def _budget(maxfev: int | None, dimension: int, first_step: int, chosen: Method) -> int:
+    """The evaluations that the run may take, after what the final check needs."""
+    check = 0 if not chosen.check_directions else chosen.check_directions + 1 if chosen.share_base else 2 * chosen.check_directions
+    if maxfev is None:
+        return max(500 * dimension - check, first_step)
+    if positive_int("minimize(maxfev=...)", maxfev) < first_step + check:
+        raise InvalidArgumentError(
+            f"`maxfev` must be at least {first_step + check}: {first_step} evaluations for the first step and {check} for the final check, got {maxfev}."
+        )
+    return maxfev - check
+
+
+def _with_args(fun: Any, args: Any) -> Any:
+    if not callable(fun):
+        raise InvalidArgumentError(f"`fun` must be callable or a zolal.Problem, got {fun!r}.")
+    args = args if isinstance(args, tuple) else (args,)
+    return (lambda *given: fun(*given, *args)) if args else fun
+
+
+def _refuse_unfinished(progress: bool, checkpoint: Any) -> None:
+    if progress or checkpoint is not None:
+        raise UnsupportedError("`progress` and `checkpoint` are not available in this version; use `callback` to watch a run.")

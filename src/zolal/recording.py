@@ -1,0 +1,32 @@
+"""The trace of a run: one record per step."""
+
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+
+from zolal.solvers.base import State
+
+FIELDS = ("iteration", "nfev", "fun", "stationarity", "feasibility")
+
+
+@final
+@dataclass(frozen=True)
+class Recorder:
+    """Collects a record per step; `trace` gives them as arrays.
+
+    Record k speaks of the iterate x^k: `fun` is the mean of F there over the step's own evaluations, `stationarity` is measured with the
+    step's gradient estimate, `feasibility` is exact. `nfev` counts the evaluations up to and including the step.
+    """
+
+    records: list[tuple[float, ...]] = field(default_factory=list)
+
+    def __call__(self, state: State, nfev: int, fun: float) -> None:
+        """Record the step that led to `state`."""
+        self.records.append((state.k - 1, nfev, fun, state.stationarity, state.feasibility))
+
+    @property
+    def trace(self) -> dict[str, np.ndarray]:
+        columns = np.asarray(self.records, dtype=float).reshape(-1, len(FIELDS)).T
+        trace = dict(zip(FIELDS, columns, strict=True))
+        return trace | {name: trace[name].astype(int) for name in ("iteration", "nfev")}

@@ -1,0 +1,43 @@
+"""How a run ended and what it found."""
+
+from enum import IntEnum
+
+from scipy.optimize import OptimizeResult
+
+
+class Status(IntEnum):
+    """Why a run ended; `sentence` says it in words."""
+
+    CONVERGED = 0
+    MAX_EVALUATIONS = 1
+    MAX_ITERATIONS = 2
+    CALLBACK = 3
+    EVALUATION_FAILED = 4
+    CONSTRAINT_FAILED = 5
+    DIVERGED = 6
+
+    @property
+    def sentence(self) -> str:
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    Status.CONVERGED: "The measured KKT residual fell below tol.",
+    Status.MAX_EVALUATIONS: "The evaluation budget is spent.",
+    Status.MAX_ITERATIONS: "The iteration limit is reached.",
+    Status.CALLBACK: "The callback asked to stop.",
+    Status.EVALUATION_FAILED: "The objective failed.",
+    Status.CONSTRAINT_FAILED: "A constraint failed.",
+    Status.DIVERGED: "The iterates are no longer finite; a smaller step_size or penalty may help.",
+}
+
+
+class Result(OptimizeResult):
+    """SciPy's OptimizeResult with zolal's fields.
+
+    x: the point. fun: f(x) + h(x), the mean over the final fresh evaluations. fun_error: its standard error.
+    nfev: evaluations of the objective, every one counted. nit: steps. status: a `Status`. message: a sentence.
+    success: whether x is feasible and stationary to tol. maxcv: the largest violation of a constraint at x.
+    multipliers: of the Lagrangian f + <multipliers, c>, one per row in the order of the constraints; positive at an upper bound.
+    kkt: the KKT measures at x, exact or estimated. trace: a dict of arrays, one entry per step. seed: repeats the run.
+    """

@@ -1,0 +1,73 @@
+"""A solver is a pure state machine: it says what to evaluate and is told the values."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from zolal._array import Array
+from zolal.estimators.base import QueryBatch
+from zolal.problem import Problem, SlackForm
+
+
+class Candidate(NamedTuple):
+    """A point z = (x, s) that a solver may return, with its multipliers and the gradient estimate that it was judged by."""
+
+    z: Array
+    multipliers: Array
+    gradient: Array | None
+
+
+@dataclass(frozen=True, eq=False)
+class State(ABC):
+    """What every solver's state tells the loop. State k has taken k steps."""
+
+    form: SlackForm
+    seed: int
+    k: int
+    z: Array  # (x^k, s^k)
+    c: Array  # c(z^k)
+    stationarity: float  # measured at z^{k-1} with the gradient estimate of the step; NaN before the first step
+    feasibility: float  # ||c(z^{k-1})||_p; at z^0 before the first step
+
+    @property
+    def x(self) -> Array:
+        """x^k, without the slacks."""
+        return self.form.variables(self.z)
+
+    @property
+    def residual(self) -> float:
+        """The larger of both measures; NaN before the first step."""
+        return float(np.maximum(self.stationarity, self.feasibility))
+
+
+S = TypeVar("S", bound=State)
+
+
+class Solver(ABC, Generic[S]):
+    """init, ask, tell: nothing is mutated, nothing is evaluated here."""
+
+    @abstractmethod
+    def init(self, problem: Problem, x0: Array, seed: int) -> S:
+        """The state before the first step."""
+
+    @abstractmethod
+    def ask(self, state: S) -> QueryBatch:
+        """What to evaluate next; the same answer for the same state."""
+
+    @abstractmethod
+    def tell(self, state: S, values: np.ndarray) -> S:
+        """The state after one step with the values of `ask(state)`, in its order."""
+
+    @abstractmethod
+    def output(self, state: S) -> Candidate:
+        """The point that the solver would return now."""
+
+    @abstractmethod
+    def best(self, state: S) -> Candidate:
+        """The point of least measured residual so far."""
+
+    @abstractmethod
+    def measures_at(self, state: S) -> tuple[Any, float]:
+        """The geometry on z and the step size in which stationarity is measured now."""

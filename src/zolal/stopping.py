@@ -1,0 +1,114 @@
+"""When to stop, and why: rules that combine with | and &."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from zolal.result import Status
+from zolal.solvers.base import State
+
+
+class Stop(NamedTuple):
+    """A reason to stop."""
+
+    status: Status
+    sentence: str
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Progress:
+    """What a rule may look at: the state, the evaluations so far and those that the next step would take."""
+
+    state: State
+    nfev: int
+    next_cost: int
+
+
+class StoppingRule(ABC):
+    """progress -> Stop or None."""
+
+    @abstractmethod
+    def __call__(self, progress: Progress) -> Stop | None: ...
+
+    def __or__(self, other: "StoppingRule") -> "StoppingRule":
+        return AnyOf(self, other)
+
+    def __and__(self, other: "StoppingRule") -> "StoppingRule":
+        return AllOf(self, other)
+
+
+@final
+@dataclass(frozen=True)
+class AnyOf(StoppingRule):
+    """Stops when the first or the second rule does; the first one's reason comes first."""
+
+    first: StoppingRule
+    second: StoppingRule
+
+    def __call__(self, progress: Progress) -> Stop | None:
+        return self.first(progress) or self.second(progress)
+
+
+@final
+@dataclass(frozen=True)
+class AllOf(StoppingRule):
+    """Stops when both rules do, and gives both reasons under the first one's status."""
+
+    first: StoppingRule
+    second: StoppingRule
+
+    def __call__(self, progress: Progress) -> Stop | None:
+        one, other = self.first(progress), self.second(progress)
+        return Stop(one.status, f"{one.sentence} {other.sentence}") if one and other else None
+
+
+@final
+@dataclass(frozen=True)
+class MaxEvaluations(StoppingRule):
+    """Stops where the next step would pass the limit, so that the limit is never exceeded."""
+
+    limit: int
+
+    def __call__(self, progress: Progress) -> Stop | None:
+        spent = progress.nfev + progress.next_cost > self.limit
+        return Stop(Status.MAX_EVALUATIONS, Status.MAX_EVALUATIONS.sentence) if spent else None
+
+
+@final
+@dataclass(frozen=True)
+class MaxIterations(StoppingRule):
+    """Stops after so many steps."""
+
+    limit: int
+
+    def __call__(self, progress: Progress) -> Stop | None:
+        return Stop(Status.MAX_ITERATIONS, Status.MAX_ITERATIONS.sentence) if progress.state.k >= self.limit else None
+
+
+@final
+@dataclass(frozen=True)
+class ResidualBelow(StoppingRule):
+    """Stops when the residual that the run measures by itself is at most tol."""
+
+    tol: float
+
+    def __call__(self, progress: Progress) -> Stop | None:
+        return Stop(Status.CONVERGED, Status.CONVERGED.sentence) if progress.state.residual <= self.tol else None
+
+
+@final
+@dataclass(frozen=True)
+class Callback(StoppingRule):
+    """Stops when the user's function of the state, called after every step, returns True."""
+
+    function: Callable[[Any], Any]
+
+    def __call__(self, progress: Progress) -> Stop | None:
+        if progress.state.k == 0:
+            return None
+        answer = self.function(progress.state)
+        return Stop(Status.CALLBACK, Status.CALLBACK.sentence) if isinstance(answer, (bool, np.bool_)) and answer else None

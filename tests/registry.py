@@ -1,0 +1,37 @@
+"""Every set, regularizer, mirror map, kind of directions and estimator as an instance; the conformance tests run over these."""
+
+import numpy as np
+
+from zolal.directions import Gaussian, Rademacher, Sphere
+from zolal.estimators import Momentum, TwoPoint
+from zolal.mirror import Block, Euclidean, SmoothedLq
+from zolal.regularizers import L1, BlockSum, ElasticNet, GroupL2, Zero
+from zolal.sets import Box, L1Ball, L2Ball, LqBall, NonNegative, Product, Simplex, WholeSpace
+
+DIMENSION = 6  # of every vector in the conformance tests
+
+SETS = [
+    WholeSpace(),
+    Box(-1.0, 0.5),
+    Box(np.array([-1.0, 0.2, -np.inf, 0.0, -2.0, 0.3]), np.array([1.0, 0.4, 0.0, np.inf, -1.0, 0.3])),
+    NonNegative(),
+    L1Ball(1.5),
+    L2Ball(0.7),
+    LqBall(1.2, 1.0),
+    LqBall(3.0, 0.8),
+    Simplex(),
+    Simplex(2.5),
+    Product([(Simplex(), 3), (Box(-1.0, 1.0), 2), (NonNegative(), 1)]),
+]
+SEPARABLE_REGULARIZERS = [Zero(), L1(0.3), ElasticNet(0.2, 0.7)]
+REGULARIZERS = [*SEPARABLE_REGULARIZERS, GroupL2(0.4, [2, 3, 1]), BlockSum([(L1(0.5), 2), (Zero(), 4)])]
+LQ_MAPS = [SmoothedLq(p, delta) for p, delta in ((2.0, 0.1), (3.0, 1e-2), (4.0, 0.0), (13.8, 1e-3), (100.0, 1e-8), (100.0, 1.0))]
+MIRROR_MAPS = [Euclidean(), *LQ_MAPS, Block([(SmoothedLq(5.0, 1e-2), 4), (Euclidean(), 2)])]
+DIRECTIONS = [Rademacher, Sphere, Gaussian]
+ESTIMATORS = [
+    TwoPoint(4, 1e-3),
+    TwoPoint(4, 1e-3, share_base=True),
+    Momentum(4, 1e-3, num_initial_directions=7, momentum=0.3),
+    Momentum(4, 1e-3, directions="sphere", share_base=True, momentum=0.3),
+    Momentum(4, 1e-3, directions="gaussian", momentum=1.0),
+]
