@@ -25,9 +25,9 @@ class Certificate(NamedTuple):
     nfev: int
 
 
-def check_batch(x: Array, kind: str, count: int, smoothing: float, seed: int, k: int, share_base: bool) -> QueryBatch:
-    """The fresh queries of the check."""
-    return QueryBatch((x,), smoothing, KINDS[kind](x.shape[0], count, seed=seed, iteration=k, stream=CHECK_STREAM), share_base)
+def check_batch(x: Array, kind: str, count: int, smoothing: float, seed: int, k: int) -> QueryBatch:
+    """The fresh queries of the check: a sample of its own for each direction, so that the value at x has a standard error."""
+    return QueryBatch((x,), smoothing, KINDS[kind](x.shape[0], count, seed=seed, iteration=k, stream=CHECK_STREAM))
 
 
 def certify(

@@ -6,7 +6,7 @@ from typing import final
 
 import numpy as np
 
-from zolal._array import Array, like, norm
+from zolal._array import Array, like, norm, to_numpy
 from zolal.estimators.base import QueryBatch
 from zolal.mirror import Euclidean, MirrorMap, bregman_step
 from zolal.regularizers.base import Regularizer
@@ -67,20 +67,41 @@ class KKT:
         """Whether both measures are at most tol."""
         return self.stationarity <= tol and self.feasibility <= tol
 
+    @property
+    def stationarity_text(self) -> str:
+        """The stationarity in words: exact, or an estimate with its standard error."""
+        if math.isnan(self.stationarity):
+            return "stationarity not measured"
+        if not self.estimated:
+            return f"stationarity {self.stationarity:.2e} (exact)"
+        error = "unknown error" if math.isnan(self.standard_error) else f"standard error {self.standard_error:.1e}"
+        return f"stationarity {self.stationarity:.2e} (estimated, {error})"
+
     def __str__(self) -> str:
-        error = f" +- {self.standard_error:.1e} (estimated)" if self.estimated else " (exact)"
-        return f"stationarity {self.stationarity:.2e}{error}, feasibility {self.feasibility:.2e}"
+        return f"{self.stationarity_text}, feasibility {self.feasibility:.2e}"
 
 
 def refine_gradient(prior: Array, batch: QueryBatch, values: np.ndarray) -> tuple[Array, float]:
     """A gradient estimate from a prior guess and fresh slopes, with the root mean square of its Euclidean error.
 
-    For a guess s that does not depend on the fresh directions, e_j = slope_j - <s, u_j> has E[e_j^2] = ||grad f - s||_2^2 (E[uu^T] = I,
-    smoothing bias and noise aside): the guess's error is measured whatever the dimension. The correction gain (1/n) sum_j e_j u_j
-    with gain n / (n - 1 + S_2) is the one of least mean square error, and leaves the share 1 - gain of the squared error.
+    For a guess s that does not depend on the fresh directions, e_j = slope_j - <s, u_j> has E[e_j^2] = D^2 + noise, D = ||grad f - s||_2,
+    and e_i e_j <u_i, u_j> has the mean D^2 for i != j, so the guess's error is told from the noise of the slopes whatever the
+    dimension. The correction gain (1/n) sum_j e_j u_j is taken with the gain of least mean square error for the D^2 so measured, plus its
+    own standard error; the share 1 - gain of D^2 is left (docs/algorithm.md).
     """
-    n = batch.directions.count
-    errors = batch.slopes(values)[0] - np.asarray([float(value) for value in batch.directions.dot(prior)])
-    gain = n / (n - 1.0 + batch.directions.moment_constant(batch.directions.dimension, 2.0))
-    correction = batch.directions.combine(like(errors * (gain / n), prior))
-    return prior + correction, math.sqrt(float(np.mean(errors**2)) * (1.0 - gain))
+    directions, n = batch.directions, batch.directions.count
+    errors = batch.slopes(values)[0] - to_numpy(directions.dot(prior))
+    total, square = directions.combine(like(errors, prior)), float(np.mean(errors**2))
+    distance = _square_distance(norm(total) ** 2, square, n, directions.moment_constant(directions.dimension, 2.0))
+    spread = (n - 1.0) * distance + directions.moment_constant(directions.dimension, 2.0) * square
+    gain = n * distance / spread if spread > 0.0 else 0.0
+    return prior + (gain / n) * total, math.sqrt(distance * (1.0 - gain))
+
+
+def _square_distance(total: float, square: float, n: int, S_2: float) -> float:
+    """D^2 from ||sum_j e_j u_j||^2 and the mean of e_j^2, one standard error above its unbiased estimate, at most the mean of e_j^2."""
+    if n == 1:
+        return square
+    unbiased = max(0.0, (total - n * S_2 * square) / (n * (n - 1.0)))
+    error = math.sqrt(2.0 * S_2 * square**2 / (n * (n - 1.0)) + 4.0 * unbiased * square / n)
+    return min(square, unbiased + error)

@@ -20,7 +20,7 @@ def augmented_lagrangian(f: float, h: float, lam: Array, c: Array, mu: float) ->
 
 
 def penalized_multipliers(lam: Array, c: Array, mu: float) -> Array:
-    """Lambda + mu c(x): the multipliers that the gradient of phi holds (Algorithm 1, line 3; lambda-tilde of Section 5).
+    """Lambda + mu c(x): the multipliers that the gradient of phi holds (Algorithm 1, label `algo`, line 3).
 
     Differs from the paper: nothing.
     """
@@ -28,7 +28,7 @@ def penalized_multipliers(lam: Array, c: Array, mu: float) -> Array:
 
 
 def update_multipliers(lam: Array, c: Array, rho: float) -> Array:
-    """lambda^{k+1} = lambda^k + rho_k c(x^k) (Algorithm 1, line 4).
+    """lambda^{k+1} = lambda^k + rho_k c(x^k) (Algorithm 1, label `algo`, line 4).
 
     Differs from the paper: nothing.
     """

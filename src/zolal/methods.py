@@ -18,7 +18,6 @@ class Method(NamedTuple):
     solver: Solver
     directions: str
     smoothing: Schedule
-    share_base: bool
     check_directions: int
     max_iterations: int | None
 
@@ -56,7 +55,7 @@ class MDLALOptions:
         )
         solver = MDLAL(estimator, self.step_size, self.penalty, self.dual_step, as_mirror(geometry, self.delta), self.output)
         limit = None if self.max_iterations is None else positive_int("options['max_iterations']", self.max_iterations)
-        return Method(solver, self.directions, estimator.smoothing_schedule, self.share_base, self._check_directions(estimator), limit)
+        return Method(solver, self.directions, estimator.smoothing_schedule, self._check_directions(estimator), limit)
 
     def _check_directions(self, estimator: Estimator) -> int:
         if self.kkt_directions is None:

@@ -13,6 +13,7 @@ from zolal._checks import positive, positive_int
 from zolal.certify import certify, check_batch
 from zolal.errors import InvalidArgumentError, UnsupportedError
 from zolal.evaluate import Evaluator, MapEvaluator, VectorizedEvaluator
+from zolal.kkt import KKT
 from zolal.loop import Outcome, run
 from zolal.methods import Method, as_method
 from zolal.problem import Problem
@@ -94,7 +95,7 @@ def minimize(
     seed, tol = _seed(rng), positive("minimize(tol=...)", tol)
     evaluator = _evaluator(problem, workers)
     state = chosen.solver.init(problem, x, seed)
-    budget = _budget(maxfev, problem.dimension, len(chosen.solver.ask(state)), chosen)
+    budget = _budget(maxfev, problem.dimension, len(chosen.solver.ask(state)), 2 * chosen.check_directions)
     rule: StoppingRule = ResidualBelow(tol) | MaxEvaluations(budget)
     if chosen.max_iterations is not None:
         rule = rule | MaxIterations(chosen.max_iterations)
@@ -113,9 +114,7 @@ def _result(chosen: Method, outcome: Outcome, evaluator: Evaluator, recorder: Re
     mirror, step_size = chosen.solver.measures_at(state)
     batch = None
     if not failed and chosen.check_directions:
-        batch = check_batch(
-            x, chosen.directions, chosen.check_directions, chosen.smoothing(state.k), state.seed, state.k, chosen.share_base
-        )
+        batch = check_batch(x, chosen.directions, chosen.check_directions, chosen.smoothing(state.k), state.seed, state.k)
     certificate = certify(state.form, candidate, mirror, step_size, batch, evaluator)
     maxcv = state.form.equalities.violation(x)
     success = not failed and certificate.kkt.below(tol) and maxcv <= tol
@@ -127,7 +126,7 @@ def _result(chosen: Method, outcome: Outcome, evaluator: Evaluator, recorder: Re
         nit=state.k,
         success=success,
         status=stop.status,
-        message=_message(stop.sentence, maxcv, certificate.kkt, tol),
+        message=_message(stop.sentence, state.form.equalities.num_rows, maxcv, certificate.kkt, tol),
         maxcv=maxcv,
         multipliers=state.form.equalities.user_multipliers(candidate.multipliers),
         kkt=certificate.kkt,
@@ -136,9 +135,11 @@ def _result(chosen: Method, outcome: Outcome, evaluator: Evaluator, recorder: Re
     )
 
 
-def _message(reason: str, maxcv: float, kkt: Any, tol: float) -> str:
-    feasible = f"Feasible to {maxcv:.1e}" if maxcv <= tol else f"Not feasible: a constraint is violated by {maxcv:.1e} (tol {tol:.0e})"
-    return f"{reason} {feasible}; {kkt}."
+def _message(reason: str, num_rows: int, maxcv: float, kkt: KKT, tol: float) -> str:
+    """Why the run ended, and plainly how good the point is."""
+    feasible = f"feasible to {maxcv:.1e}" if maxcv <= tol else f"not feasible, a constraint is violated by {maxcv:.1e}"
+    constraints = f"The point is {feasible} (tol {tol:.0e}); " if num_rows else "There are no constraints; "
+    return f"{reason} {constraints}{kkt.stationarity_text}."
 
 
 def _start(x0: Any) -> Array:
@@ -207,15 +208,13 @@ def _evaluator(problem: Problem, workers: Any) -> Evaluator:
     raise UnsupportedError(f"`workers` must be 1 or a map-like callable, got {workers!r}.")
 
 
-def _budget(maxfev: int | None, dimension: int, first_step: int, chosen: Method) -> int:
+def _budget(maxfev: int | None, dimension: int, first_step: int, check: int) -> int:
     """The evaluations that the run may take, after what the final check needs."""
-    check = 0 if not chosen.check_directions else chosen.check_directions + 1 if chosen.share_base else 2 * chosen.check_directions
     if maxfev is None:
         return max(500 * dimension - check, first_step)
+    needed = f"{first_step} evaluations for the first step and {check} for the final check"
     if positive_int("minimize(maxfev=...)", maxfev) < first_step + check:
-        raise InvalidArgumentError(
-            f"`maxfev` must be at least {first_step + check}: {first_step} evaluations for the first step and {check} for the final check, got {maxfev}."
-        )
+        raise InvalidArgumentError(f"`maxfev` must be at least {first_step + check}: {needed}, got {maxfev}.")
     return maxfev - check
 
 
