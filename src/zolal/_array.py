@@ -27,8 +27,13 @@ def is_numpy(x: Array) -> bool:
 def like(values: Any, x: Array) -> Array:
     """`values` as an array with the namespace, dtype and device of `x`."""
     if array_api_compat.is_array_api_obj(values) and type(values) is type(x) and values.dtype == x.dtype:
-        return values
-    return namespace(x).asarray(to_numpy(values), dtype=x.dtype, device=array_api_compat.device(x))
+        return values.detach() if array_api_compat.is_torch_array(values) else values
+    return namespace(x).asarray(np.array(to_numpy(values)), dtype=x.dtype, device=array_api_compat.device(x))
+
+
+def copied(x: Array) -> Array:
+    """A copy, for a user's function that may write into it."""
+    return namespace(x).asarray(x, copy=True)
 
 
 def zeros(size: int, x: Array) -> Array:
@@ -38,15 +43,12 @@ def zeros(size: int, x: Array) -> Array:
 
 def to_numpy(x: Any) -> np.ndarray:
     """`x` as a NumPy array, moved to the host where needed."""
-    if isinstance(x, np.ndarray):
-        return x
     if array_api_compat.is_torch_array(x):
         return np.asarray(x.detach().cpu())
-    if array_api_compat.is_array_api_obj(x) and hasattr(x, "__dlpack__"):
-        try:
-            return np.from_dlpack(x)
-        except (BufferError, RuntimeError, TypeError):
-            return np.from_dlpack(array_api_compat.to_device(x, "cpu"))
+    if array_api_compat.is_cupy_array(x):
+        return x.get()
+    if array_api_compat.is_array_api_obj(x) and not hasattr(x, "__array__"):
+        return np.from_dlpack(x)
     return np.asarray(x)
 
 

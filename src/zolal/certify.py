@@ -5,13 +5,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zolal._array import Array, like, zeros
+from zolal._array import Array, copied, like, zeros
+from zolal.errors import ConstraintError, ObjectiveError
 from zolal.estimators.base import KINDS, QueryBatch
 from zolal.evaluate import Evaluation, Evaluator
 from zolal.kkt import KKT, euclidean_residual, gradient_mapping, kkt_measures, refine_gradient
 from zolal.mirror import MirrorMap
-from zolal.problem import SlackForm
+from zolal.problem import Problem, SlackForm
+from zolal.result import Status
 from zolal.solvers.base import Candidate
+from zolal.stopping import Stop
 
 CHECK_STREAM = 1  # directions and samples of the check are none of the run's
 
@@ -23,6 +26,7 @@ class Certificate(NamedTuple):
     fun_error: float
     kkt: KKT
     nfev: int
+    stop: Stop | None = None  # why the check could not be made
 
 
 def check_batch(x: Array, kind: str, count: int, smoothing: float, seed: int, k: int) -> QueryBatch:
@@ -33,19 +37,36 @@ def check_batch(x: Array, kind: str, count: int, smoothing: float, seed: int, k:
 def certify(
     form: SlackForm, candidate: Candidate, mirror: MirrorMap, step_size: float, batch: QueryBatch | None, evaluator: Evaluator
 ) -> Certificate:
-    """The certificate of a candidate; without a batch it rests on the gradient estimate of the run, with an unknown error."""
+    """The certificate of a candidate; without a batch it rests on the gradient estimate of the run, with an unknown error.
+
+    Whatever fails here ends in `stop` and in NaN where a number is missing; the point is never lost.
+    """
     x = form.variables(candidate.z)
     evaluation = evaluator(batch) if batch is not None else Evaluation(np.empty(0), 0)
-    usable = batch is not None and evaluation.failure is None
-    fun, fun_error = _mean(batch.base_values(evaluation.values)) if batch is not None and usable else (math.nan, math.nan)
-    gradient, error, estimated = candidate.gradient, math.nan, True
-    if form.problem.gradient is not None:
-        gradient, error, estimated = like(form.problem.gradient(x), x), 0.0, False
-    elif batch is not None and usable:
-        prior = zeros(x.shape[0], x) if gradient is None else gradient
-        gradient, error = refine_gradient(prior, batch, evaluation.values)
-    kkt = _measure(form, candidate, gradient, mirror, step_size, estimated, error)
-    return Certificate(fun + form.problem.regularizer.value(x), fun_error, kkt, evaluation.count)
+    stop = None if evaluation.failure is None else Stop(Status.EVALUATION_FAILED, evaluation.failure)
+    fresh = batch if stop is None else None
+    fun, fun_error = (math.nan, math.nan) if fresh is None else _mean(fresh.base_values(evaluation.values))
+    try:
+        gradient, error, estimated = _gradient(form.problem, x, candidate.gradient, fresh, evaluation.values)
+        kkt = _measure(form, candidate, gradient, mirror, step_size, estimated, error)
+    except (ConstraintError, ObjectiveError) as problem:
+        status = Status.CONSTRAINT_FAILED if isinstance(problem, ConstraintError) else Status.EVALUATION_FAILED
+        kkt, stop = KKT(math.nan, math.nan, math.nan, mirror.p, True, math.nan), stop or Stop(status, str(problem))
+    return Certificate(fun + form.problem.regularizer.value(x), fun_error, kkt, evaluation.count, stop)
+
+
+def _gradient(
+    problem: Problem, x: Array, prior: Array | None, fresh: QueryBatch | None, values: np.ndarray
+) -> tuple[Array | None, float, bool]:
+    """The gradient of f at x, the standard error of its norm, and whether it is an estimate."""
+    if problem.gradient is not None:
+        try:
+            return like(problem.gradient(copied(x)), x), 0.0, False
+        except Exception as error:
+            raise ObjectiveError(f"The gradient raised {type(error).__name__}: {error}.") from error
+    if fresh is None:
+        return prior, math.nan, True
+    return *refine_gradient(zeros(x.shape[0], x) if prior is None else prior, fresh, values), True
 
 
 def _measure(

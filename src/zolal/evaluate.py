@@ -38,7 +38,10 @@ def draw_sample(sample: Callable[[Any], Any], key: SampleKey) -> Any:
 
 def as_value(value: Any) -> float:
     """A value of the objective as a float; raises unless it is one real number."""
-    array = to_numpy(value)
+    try:
+        array = to_numpy(value)
+    except ValueError:  # a ragged list
+        array = np.asarray([value, None], dtype=object)[:1]
     if array.size != 1 or array.dtype.kind not in "biuf":
         shown = f"shape {array.shape}" if array.size != 1 else f"{value!r}"
         raise ObjectiveError(f"The objective must return one real number, got {shown} of dtype {array.dtype}.")
@@ -55,12 +58,14 @@ class MapEvaluator:
 
     def __call__(self, batch: QueryBatch) -> Evaluation:
         values: list[float] = []
+        first: tuple[str | None, bool] = None, False
         for value, failure, malformed in self.map(_Call(self.problem, batch), range(len(batch))):
             values.append(value)
-            if failure is not None:
-                padding = [np.nan] * (len(batch) - len(values))
-                return Evaluation(np.asarray(values + padding), len(values), failure, malformed)
-        return Evaluation(np.asarray(values), len(values))
+            first = (failure, malformed) if first[0] is None else first
+            if failure is not None and self.map is map:  # other maps have made the remaining calls already
+                break
+        padding = [np.nan] * (len(batch) - len(values))
+        return Evaluation(np.asarray(values + padding), len(values), *first)
 
 
 @final
@@ -80,7 +85,7 @@ class _Call:
         except ObjectiveError as error:
             return np.nan, str(error), True
         except Exception as error:
-            return np.nan, f"The objective raised {type(error).__name__}: {error}", False
+            return np.nan, f"The objective raised {type(error).__name__}: {error}.", False
         return value, _not_finite(value), False
 
 
@@ -102,7 +107,7 @@ class VectorizedEvaluator:
             except ObjectiveError as error:
                 return Evaluation(values, stop, str(error), True)
             except Exception as error:
-                return Evaluation(values, stop, f"The objective raised {type(error).__name__}: {error}")
+                return Evaluation(values, stop, f"The objective raised {type(error).__name__}: {error}.")
             failures = [text for text in map(_not_finite, values[start:stop]) if text]
             if failures:
                 return Evaluation(values, stop, failures[0])

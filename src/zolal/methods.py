@@ -1,6 +1,7 @@
 """The methods that `minimize` knows by name, and their options."""
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
@@ -68,9 +69,11 @@ METHODS = {"mdlal": MDLALOptions}
 
 def as_method(method: str, geometry: Any, options: dict[str, Any] | None) -> Method:
     """The named method with its options."""
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         raise InvalidArgumentError(f"`method` must be one of {sorted(METHODS)}, got {method!r}.")
     known = {field.name: field for field in dataclasses.fields(METHODS[method])}
+    if options is not None and not isinstance(options, Mapping):
+        raise InvalidArgumentError(f"`options` must be a dict, got {options!r}.")
     given = dict(options or {})
     unknown = sorted(set(given) - set(known))
     if unknown:

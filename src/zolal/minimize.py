@@ -1,5 +1,6 @@
 """The front door that SciPy users know."""
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -8,15 +9,15 @@ import array_api_compat
 import numpy as np
 from scipy.optimize import Bounds
 
-from zolal._array import Array, is_finite, namespace, norm, to_numpy
+from zolal._array import Array, copied, is_finite, namespace, norm, to_numpy
 from zolal._checks import positive, positive_int
 from zolal.certify import certify, check_batch
-from zolal.errors import InvalidArgumentError, UnsupportedError
+from zolal.errors import ConstraintError, InvalidArgumentError, UnsupportedError
 from zolal.evaluate import Evaluator, MapEvaluator, VectorizedEvaluator
 from zolal.kkt import KKT
 from zolal.loop import Outcome, run
 from zolal.methods import Method, as_method
-from zolal.problem import Problem
+from zolal.problem import Problem, SlackForm
 from zolal.recording import Recorder
 from zolal.regularizers import Regularizer, Zero
 from zolal.result import Result, Status
@@ -62,7 +63,8 @@ def minimize(
     sample: draws xi from a numpy Generator; the same xi is then used at both ends of each difference, which removes most noise.
     gradient: the exact gradient of f where it is known; used for the final KKT measures only.
     method: "mdlal", Algorithm 1 of the paper. geometry: p >= 2, a MirrorMap, or "auto", which is 2 (Euclidean) for mdlal.
-    maxfev: the most evaluations of fun; never exceeded; 500 d unless given. tol: the KKT residual to reach.
+    maxfev: the most evaluations of fun, never exceeded; 500 d unless given, or what one step and the check need.
+    tol: the KKT residual to reach.
     workers: 1, or a map-like callable such as `Pool.map`. rng: a seed or a numpy Generator; the run is a function of it.
     callback: called with the state (k, x, multipliers, stationarity, feasibility) after each step; returning True stops.
     options: of the method, see `zolal.methods.MDLALOptions`.
@@ -73,21 +75,23 @@ def minimize(
     [1.0, 1.0]
     """
     _refuse_unfinished(progress, checkpoint)
+    if callback is not None and not callable(callback):
+        raise InvalidArgumentError(f"`callback` must be callable, got {callback!r}.")
+    described = dict(
+        args=args,
+        bounds=bounds,
+        constraints=constraints,
+        region=region,
+        regularizer=regularizer,
+        sample=sample,
+        vectorized=vectorized,
+        gradient=gradient,
+    )
     if isinstance(fun, Problem):
-        problem, x0 = fun, fun.x0 if x0 is None else x0
-        x = _start(x0)
+        problem, x = _whole_problem(fun, described), _start(fun.x0 if x0 is None else x0)
     else:
         x = _start(x0)
-        problem = Problem(
-            _with_args(fun, args),
-            x.shape[0],
-            constraints,
-            _region(bounds, region, x.shape[0]),
-            Zero() if regularizer is None else regularizer,
-            sample,
-            vectorized,
-            gradient,
-        )
+        problem = _problem(fun, x.shape[0], **described)
     if x.shape[0] != problem.dimension:
         raise InvalidArgumentError(f"`x0` must have {problem.dimension} entries, got {x.shape[0]}.")
     x = _inside(x, problem.region)
@@ -106,6 +110,21 @@ def minimize(
     return _result(chosen, outcome, evaluator, recorder, tol)
 
 
+def _whole_problem(problem: Problem, described: dict[str, Any]) -> Problem:
+    """The given Problem, unless it is described a second time."""
+    for name, value in described.items():
+        if not (value is None or value is False or (isinstance(value, (tuple, list)) and not value)):
+            raise InvalidArgumentError(f"`{name}` is part of the Problem and must not be given beside it, got {value!r}.")
+    return problem
+
+
+def _problem(
+    fun: Any, dimension: int, *, args: Any, bounds: Any, region: ConvexSet | None, regularizer: Regularizer | None, **rest: Any
+) -> Problem:
+    h = Zero() if regularizer is None else regularizer
+    return Problem(_with_args(fun, args), dimension, region=_region(bounds, region, dimension), regularizer=h, **rest)
+
+
 def _result(chosen: Method, outcome: Outcome, evaluator: Evaluator, recorder: Recorder, tol: float) -> Result:
     state, stop, nfev = outcome
     failed = stop.status in FAILURES
@@ -116,10 +135,12 @@ def _result(chosen: Method, outcome: Outcome, evaluator: Evaluator, recorder: Re
     if not failed and chosen.check_directions:
         batch = check_batch(x, chosen.directions, chosen.check_directions, chosen.smoothing(state.k), state.seed, state.k)
     certificate = certify(state.form, candidate, mirror, step_size, batch, evaluator)
-    maxcv = state.form.equalities.violation(x)
+    if certificate.stop is not None and not failed:
+        stop, failed = certificate.stop, True
+    maxcv = _violation(state.form, x)
     success = not failed and certificate.kkt.below(tol) and maxcv <= tol
     return Result(
-        x=x,
+        x=copied(x),
         fun=certificate.fun,
         fun_error=certificate.fun_error,
         nfev=nfev + certificate.nfev,
@@ -135,18 +156,37 @@ def _result(chosen: Method, outcome: Outcome, evaluator: Evaluator, recorder: Re
     )
 
 
+def _violation(form: SlackForm, x: Array) -> float:
+    """The largest violation at x, NaN where a constraint fails."""
+    try:
+        return form.equalities.violation(x)
+    except ConstraintError:
+        return math.nan
+
+
 def _message(reason: str, num_rows: int, maxcv: float, kkt: KKT, tol: float) -> str:
     """Why the run ended, and plainly how good the point is."""
-    feasible = f"feasible to {maxcv:.1e}" if maxcv <= tol else f"not feasible, a constraint is violated by {maxcv:.1e}"
-    constraints = f"The point is {feasible} (tol {tol:.0e}); " if num_rows else "There are no constraints; "
-    return f"{reason} {constraints}{kkt.stationarity_text}."
+    if num_rows == 0:
+        feasible = "There are no constraints"
+    elif math.isnan(maxcv):
+        feasible = "The constraints could not be evaluated at the point"
+    elif maxcv <= tol:
+        feasible = f"The point is feasible to {maxcv:.1e} (tol {tol:.0e})"
+    else:
+        feasible = f"The point is not feasible, a constraint is violated by {maxcv:.1e} (tol {tol:.0e})"
+    return f"{reason} {feasible}; {kkt.stationarity_text}."
 
 
 def _start(x0: Any) -> Array:
     """x0 as a vector of floats in its own namespace."""
     if x0 is None:
         raise InvalidArgumentError("`x0` must be given.")
-    x = x0 if array_api_compat.is_array_api_obj(x0) else np.asarray(x0)
+    if array_api_compat.is_torch_array(x0):
+        x0 = x0.detach()
+    try:
+        x = x0 if array_api_compat.is_array_api_obj(x0) else np.asarray(x0)
+    except ValueError:
+        raise InvalidArgumentError(f"`x0` must be a vector of numbers, got {x0!r}.") from None
     xp = namespace(x) if not isinstance(x, np.ndarray) or x.dtype.kind in "biufc" else None
     if xp is None or not xp.isdtype(x.dtype, ("real floating", "integral")):
         raise InvalidArgumentError(f"`x0` must hold real numbers, got dtype {x.dtype}.")
@@ -157,7 +197,7 @@ def _start(x0: Any) -> Array:
     if not is_finite(x):
         bad = int(np.flatnonzero(~np.isfinite(to_numpy(x)))[0])
         raise InvalidArgumentError(f"`x0` must be finite, got {float(x[bad])} at entry {bad}.")
-    return xp.asarray(x, copy=True)
+    return copied(x)
 
 
 def _region(bounds: Any, region: ConvexSet | None, dimension: int) -> ConvexSet:
@@ -169,11 +209,14 @@ def _region(bounds: Any, region: ConvexSet | None, dimension: int) -> ConvexSet:
     if not isinstance(bounds, Bounds):
         try:
             low, high = zip(*bounds, strict=True)
+            lower, upper = ([inf if b is None else float(b) for b in side] for side, inf in ((low, -np.inf), (high, np.inf)))
         except (TypeError, ValueError):
             raise InvalidArgumentError(
                 f"`bounds` must be scipy.optimize.Bounds or a sequence of (low, high) pairs, got {bounds!r}."
             ) from None
-        bounds = Bounds([-np.inf if b is None else b for b in low], [np.inf if b is None else b for b in high])
+        if len(lower) != dimension:
+            raise InvalidArgumentError(f"`bounds` must have one pair per variable ({dimension}), got {len(lower)}.")
+        bounds = Bounds(lower, upper)
     box = Box(*(b if np.size(b) != 1 else float(np.reshape(b, ())) for b in (bounds.lb, bounds.ub)))
     if box.dimension not in (None, dimension):
         raise InvalidArgumentError(f"`bounds` must have one pair per variable ({dimension}), got {box.dimension}.")
@@ -199,13 +242,11 @@ def _seed(rng: Any) -> int:
 
 
 def _evaluator(problem: Problem, workers: Any) -> Evaluator:
+    if not callable(workers) and not (isinstance(workers, int) and workers == 1):
+        raise UnsupportedError(f"`workers` must be 1 or a map-like callable, got {workers!r}.")
     if problem.vectorized:
         return VectorizedEvaluator(problem)
-    if workers == 1:
-        return MapEvaluator(problem)
-    if callable(workers):
-        return MapEvaluator(problem, workers)
-    raise UnsupportedError(f"`workers` must be 1 or a map-like callable, got {workers!r}.")
+    return MapEvaluator(problem, workers) if callable(workers) else MapEvaluator(problem)
 
 
 def _budget(maxfev: int | None, dimension: int, first_step: int, check: int) -> int:

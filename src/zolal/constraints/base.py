@@ -9,7 +9,7 @@ import scipy.sparse
 from array_api_compat import is_array_api_obj
 from scipy.sparse.linalg import LinearOperator
 
-from zolal._array import Array, like, namespace, to_numpy
+from zolal._array import Array, copied, like, namespace, to_numpy
 from zolal.errors import ConstraintError, InvalidArgumentError
 
 
@@ -35,25 +35,28 @@ class Constraint:
 
     def value_at(self, x: Array) -> Array:
         """fun(x) as a vector."""
-        return as_vector(_call("fun", self.fun, x), x)
+        return as_vector(_call("fun", self.fun, copied(x)), x)
 
     def vjp_at(self, x: Array, y: Array) -> Array:
         """The transposed Jacobian at x times y."""
         if self.vjp is not None:
-            return like(_call("vjp", self.vjp, x, y), x)
+            return _real("vjp", _call("vjp", self.vjp, copied(x), copied(y)), x)
         jacobian = self.jacobian_at(x)
+        shape = (y.shape[0], x.shape[0])
+        if tuple(jacobian.shape) != shape:
+            raise ConstraintError(f"The Jacobian of the constraint must have shape {shape}, got {tuple(jacobian.shape)}.")
         if scipy.sparse.issparse(jacobian):
-            return like(np.asarray(jacobian.T @ to_numpy(y)), x)
+            return _real("Jacobian", np.asarray(jacobian.T @ to_numpy(y)), x)
         if isinstance(jacobian, LinearOperator):
             return like(jacobian.rmatvec(to_numpy(y)), x)
         return namespace(x).matmul(y, jacobian)
 
     def jacobian_at(self, x: Array) -> Any:
         """The Jacobian: sparse or an operator as the user gives it, otherwise dense with shape (m, d)."""
-        jacobian = numerical_jacobian(self.fun, x) if self.jac is None else _call("jac", self.jac, x)
+        jacobian = numerical_jacobian(self.fun, x) if self.jac is None else _call("jac", self.jac, copied(x))
         if scipy.sparse.issparse(jacobian) or isinstance(jacobian, LinearOperator):
             return jacobian
-        dense = like(jacobian, x)
+        dense = _real("Jacobian", jacobian, x)
         return namespace(x).reshape(dense, (1, -1)) if dense.ndim == 1 else dense
 
     def check_at(self, x: Array) -> int:
@@ -61,15 +64,22 @@ class Constraint:
         value = self.value_at(x)
         rows, dimension = value.shape[0], x.shape[0]
         for name in ("lower", "upper"):
-            bound = np.asarray(getattr(self, name), dtype=float)
+            try:
+                bound = np.asarray(getattr(self, name), dtype=float)
+            except (TypeError, ValueError):
+                bound = np.asarray(np.nan)
             if bound.ndim > 1 or bound.size not in (1, rows) or np.isnan(bound).any():
                 raise InvalidArgumentError(
                     f"Constraint `{name}` must be a number or {rows} numbers, one per row of `fun`, got {getattr(self, name)!r}."
                 )
         lower, upper = np.broadcast_arrays(*np.atleast_1d(self.lower, self.upper, np.zeros(rows)))[:2]
-        if (lower > upper).any():
-            row = int(np.flatnonzero(lower > upper)[0])
-            raise InvalidArgumentError(f"Constraint bounds must satisfy lower <= upper, got [{lower[row]}, {upper[row]}] in row {row}.")
+        crossed = np.flatnonzero((lower > upper) | (lower == np.inf) | (upper == -np.inf))
+        if crossed.size:
+            row = int(crossed[0])
+            raise InvalidArgumentError(
+                f"Constraint bounds must satisfy lower <= upper, lower < inf and upper > -inf, "
+                f"got [{lower[row]}, {upper[row]}] in row {row}."
+            )
         if self.vjp is not None:
             shape = tuple(self.vjp_at(x, namespace(x).ones_like(value)).shape)
             if shape != (dimension,):
@@ -107,13 +117,23 @@ def numerical_jacobian(fun: Callable[[Array], Any], x: Array) -> np.ndarray:
 
 def as_vector(value: Any, x: Array) -> Array:
     """A constraint's value as a vector with the namespace of x."""
-    if not is_array_api_obj(value):
-        value = np.asarray(value)
-    if namespace(value).isdtype(value.dtype, "complex floating"):
-        raise ConstraintError(f"A constraint must return real numbers, got dtype {value.dtype}.")
+    value = _real("value", value, x)
     if value.ndim > 1:
         raise ConstraintError(f"A constraint must return a number or a vector, got shape {tuple(value.shape)}.")
-    return like(namespace(value).reshape(value, (-1,)), x)
+    return namespace(value).reshape(value, (-1,))
+
+
+def _real(name: str, value: Any, x: Array) -> Array:
+    """What a constraint returned, as a real array with the namespace of x."""
+    if not is_array_api_obj(value):
+        try:
+            value = np.asarray(value)
+        except ValueError:
+            value = np.asarray(None)
+    plain = not isinstance(value, np.ndarray) or value.dtype.kind in "biufc"
+    if not plain or namespace(value).isdtype(value.dtype, "complex floating"):
+        raise ConstraintError(f"The {name} of a constraint must be real numbers, got dtype {value.dtype}.")
+    return like(value, x)
 
 
 def _call(name: str, function: Callable[..., Any], *args: Any) -> Any:
@@ -121,4 +141,4 @@ def _call(name: str, function: Callable[..., Any], *args: Any) -> Any:
     try:
         return function(*args)
     except Exception as error:
-        raise ConstraintError(f"A constraint's `{name}` raised {type(error).__name__}: {error}") from error
+        raise ConstraintError(f"A constraint's `{name}` raised {type(error).__name__}: {error}.") from error

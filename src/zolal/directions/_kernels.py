@@ -5,8 +5,8 @@ import math
 import numba
 import numpy as np
 
+from zolal.directions._as241 import ARTANH, CENTRE, FAR_TAIL, LOG2, SPLITTER, SQRT_HALF, TAIL
 from zolal.directions._hashing import LOW, MULTIPLIERS
-from zolal.directions._normal import ARTANH, CENTRE, FAR_TAIL, LOG2, SPLITTER, SQRT_HALF, TAIL
 
 M1, M2, M3 = (np.uint64(m) for m in MULTIPLIERS)
 MASK, HALF, BYTE = np.uint64(LOW), np.uint64(32), np.uint64(255)

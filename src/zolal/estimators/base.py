@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from zolal._array import Array, namespace
+from zolal._array import Array, copied, namespace
 from zolal._checks import positive, positive_int
 from zolal.directions import Directions, Gaussian, Rademacher, Sphere
 from zolal.errors import InvalidArgumentError
@@ -66,7 +66,7 @@ class QueryBatch:
         """The i-th evaluation's point."""
         query = self.query(i)
         base = self.bases[query.base]
-        return base if query.direction is None else self.directions.shift(base, self.smoothing, query.direction)
+        return copied(base) if query.direction is None else self.directions.shift(base, self.smoothing, query.direction)
 
     def points(self, start: int, stop: int) -> Array:
         """The points of evaluations start, ..., stop-1 as rows."""

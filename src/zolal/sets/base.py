@@ -49,7 +49,7 @@ _SUPPORTED = "WholeSpace, Box, NonNegative, L1Ball, L2Ball, LqBall, Simplex and 
 def smallest_norm(residual: Any, upper: float, p: float, lower: float = 0.0) -> float:
     """min over t in [lower, upper] of ||residual(t)||_p, a convex function of t."""
     found = minimize_scalar(
-        lambda t: norm(residual(t), p), bounds=(lower, upper), method="bounded", options=dict(xatol=1e-13 * (upper - lower))
+        lambda t: norm(residual(float(t)), p), bounds=(lower, upper), method="bounded", options=dict(xatol=1e-13 * (upper - lower))
     )
     return min(float(found.fun), norm(residual(lower), p), norm(residual(upper), p))
 

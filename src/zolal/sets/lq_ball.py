@@ -27,6 +27,8 @@ class LqBall(ConvexSet):
         if norm(x, self.q) <= self.radius:
             return x
         xp = namespace(x)
+        if x.dtype != xp.float64:  # the logarithms need more range than single precision has
+            return xp.astype(self.project(xp.astype(x, xp.float64)), x.dtype)
         largest = float(xp.max(xp.abs(x)))
         log_x = xp.log(maximum(xp.abs(x) / largest, 1e-300))
         log_radius, power = math.log(self.radius / largest), self.q - 1.0

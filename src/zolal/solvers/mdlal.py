@@ -4,7 +4,7 @@ from typing import Any, final
 
 import numpy as np
 
-from zolal._array import Array
+from zolal._array import Array, is_finite
 from zolal._checks import nonnegative, positive, require
 from zolal.estimators import Estimator, Memory, QueryBatch
 from zolal.kkt import kkt_measures
@@ -63,6 +63,8 @@ class MDLAL(Solver[MDLALState]):
             object.__setattr__(self, f"{name}_schedule", as_schedule(f"MDLAL({name}=...)", getattr(self, name), check))
 
     def init(self, problem: Problem, x0: Array, seed: int) -> MDLALState:
+        fits = self.mirror.dimension in (None, problem.dimension)
+        require(fits, "geometry", f"have {problem.dimension} variables as the problem has", self.mirror.dimension)
         form = SlackForm(problem, problem.equalities(x0))
         z = form.start(x0)
         c = form.value(z)
@@ -85,7 +87,7 @@ class MDLAL(Solver[MDLALState]):
             state,
             k=k + 1,
             z=z,
-            c=form.value(z),
+            c=form.value(z) if is_finite(z) else state.c,  # the loop ends a run that left the finite numbers
             stationarity=stationarity,
             feasibility=feasibility,
             multipliers=update_multipliers(state.multipliers, state.c, self.dual_step_schedule(k)),

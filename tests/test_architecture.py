@@ -1,0 +1,141 @@
+"""The layer rule of DESIGN.md: a module imports only from strictly lower layers, or from base.py or a private module of its own package."""
+
+import ast
+import subprocess
+import sys
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "zolal"
+
+LAYERS = {
+    "_array": 0,
+    "errors": 0,
+    "_checks": 0.1,  # its one sentence is an exception of `errors`
+    "sets": 1,
+    "regularizers": 1,
+    "schedules": 1,
+    "mirror": 2,
+    "directions": 2,
+    "constraints": 2,
+    "result": 2,
+    "problem": 3,
+    "estimators": 3,
+    "lagrangian": 3,
+    "theory": 3,
+    "kkt": 3.5,  # estimates from the values of an estimator's batch
+    "solvers": 4,
+    "evaluate": 5,
+    "recording": 5,
+    "stopping": 5,
+    "methods": 5,
+    "loop": 5.5,  # these two evaluate batches
+    "certify": 5.5,
+    "minimize": 6,
+    "problems": 6,
+    "__init__": 8,  # the package's front: everything but the command line
+    "cli": 9,
+}
+PRIVATE = 0.5  # other private modules at the top, such as _roots
+
+MODULES = {path.relative_to(SOURCE).with_suffix("").as_posix().replace("/", "."): path for path in sorted(SOURCE.rglob("*.py"))}
+LIGHT = ("numba", "matplotlib", "typer", "rich", "cvxpy", "torch", "sklearn", "dask")
+
+
+def top(module: str) -> str:
+    return module.split(".")[0]
+
+
+def layer(module: str) -> float:
+    name = top(module)
+    return LAYERS.get(name, PRIVATE) if name.startswith("_") else LAYERS[name]
+
+
+def imported(path: Path) -> set[str]:
+    """Dotted names of everything that a file imports, inside functions too."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative imports hide the layer"
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def own_imports(path: Path) -> set[str]:
+    """The modules of zolal that a file imports, relative to the package; `from package import member` names the package."""
+    found = set()
+    for name in imported(path):
+        if top(name) != "zolal":
+            continue
+        parts = name.split(".")[1:]
+        while parts and ".".join(parts) not in MODULES and ".".join([*parts, "__init__"]) not in MODULES:
+            parts = parts[:-1]
+        found.add(".".join(parts) if ".".join(parts) in MODULES else ".".join([*parts, "__init__"]))
+    return found
+
+
+def allowed(module: str, other: str) -> bool:
+    if layer(other) < layer(module):
+        return True
+    if "." not in other or top(other) != top(module):
+        return False
+    name = other.split(".")[-1]
+    return module == f"{top(module)}.__init__" or name == "base" or (name.startswith("_") and name != "__init__")
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_has_a_layer(module):
+    assert top(module) in LAYERS or top(module).startswith("_"), f"{module} is missing in the table of layers"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_imports_only_from_lower_layers(module):
+    wrong = [other for other in own_imports(MODULES[module]) if not allowed(module, other)]
+    assert not wrong, f"zolal.{module} must not import {wrong}"
+
+
+def test_the_ground_layer_imports_what_is_below_it_alone():
+    assert own_imports(MODULES["_array"]) == set()
+    assert own_imports(MODULES["errors"]) == set()
+    assert own_imports(MODULES["_checks"]) <= {"errors"}
+
+
+def test_imports_have_no_cycle():
+    TopologicalSorter({module: own_imports(path) - {module} for module, path in MODULES.items()}).prepare()
+
+
+def test_the_rule_finds_what_it_forbids():
+    assert not allowed("sets.box", "mirror.base")
+    assert not allowed("sets.box", "sets.l1_ball")
+    assert not allowed("loop", "certify")
+    assert allowed("sets.box", "sets.base")
+    assert allowed("mirror.euclidean", "mirror._proximal")
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if top(name) != "cli"])
+def test_nothing_below_the_command_line_prints(module):
+    calls = [node.func for node in ast.walk(ast.parse(MODULES[module].read_text())) if isinstance(node, ast.Call)]
+    assert not [call for call in calls if isinstance(call, ast.Name) and call.id == "print"]
+    assert not [name for name in imported(MODULES[module]) if top(name) == "rich"]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_nothing_draws_yet(module):
+    assert "matplotlib" not in {top(name) for name in imported(MODULES[module])}
+
+
+def test_importing_zolal_needs_the_core_alone():
+    code = f"import sys, zolal; print([name for name in {LIGHT} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("path", [*SOURCE.rglob("*.py"), *(ROOT / "tests").rglob("*.py")], ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_file_can_be_read_in_one_sitting(path):
+    assert len(path.read_text().splitlines()) <= 400
+    assert path.stem not in ("utils", "helpers", "misc")

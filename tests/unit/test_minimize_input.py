@@ -1,0 +1,226 @@
+"""Every bad argument of `minimize` is refused in one sentence that holds the value got."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy.optimize import Bounds, NonlinearConstraint
+
+import zolal
+from zolal.mirror import Block, Euclidean
+from zolal.sets import Box, Simplex
+
+GOOD = dict(rng=0, maxfev=200, options=dict(step_size=0.1, num_directions=2))
+
+
+def square(x):
+    return float(x @ x)
+
+
+def refusal(*args, error=zolal.InvalidArgumentError, **arguments):
+    """The sentence with which a call is refused."""
+    with pytest.raises(error) as caught:
+        zolal.minimize(*(args or (square, [1.0, 2.0])), **(GOOD | arguments))
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def with_option(**option):
+    return dict(options=GOOD["options"] | option)
+
+
+BAD_X0 = {
+    "2-d": ([[1.0, 2.0]], "shape (1, 2)"),
+    "a number": (3.0, "shape ()"),
+    "empty": ([], "shape (0,)"),
+    "strings": (["a", "b"], "dtype <U1"),
+    "complex": ([1.0, 2j], "dtype complex128"),
+    "objects": ([1.0, None], "dtype object"),
+    "bools": ([True, False], "dtype bool"),
+    "ragged": ([[1.0], [1.0, 2.0]], "x0"),
+    "nan": ([1.0, np.nan], "got nan at entry 1"),
+    "inf": ([-np.inf, 1.0], "got -inf at entry 0"),
+    "missing": (None, "must be given"),
+}
+
+
+@pytest.mark.parametrize(("x0", "fragment"), BAD_X0.values(), ids=BAD_X0)
+def test_a_bad_x0_is_refused(x0, fragment):
+    sentence = refusal(square, x0)
+    assert "x0" in sentence
+    assert fragment in sentence
+
+
+BAD_OPTIONS = {
+    "step_size is zero": (dict(step_size=0.0), "be a positive number, got 0.0"),
+    "step_size is a word": (dict(step_size="small"), "got 'small'"),
+    "penalty is negative": (dict(penalty=-1.0), "penalty=...)` must be a positive number, got -1.0"),
+    "dual_step is negative": (dict(dual_step=-1.0), "dual_step=...)` must be a nonnegative number, got -1.0"),
+    "smoothing is zero": (dict(smoothing=0), "smoothing=...)` must be a positive number, got 0"),
+    "smoothing is nan": (dict(smoothing=np.nan), "smoothing=...)` must be a number or a function of the iteration, got nan"),
+    "momentum is zero": (dict(momentum=0.0), "lie in (0, 1], got 0.0"),
+    "momentum is above one": (dict(momentum=1.5), "lie in (0, 1], got 1.5"),
+    "no directions": (dict(num_directions=0), "num_directions=...)` must be a positive integer, got 0"),
+    "half a direction": (dict(num_directions=2.5), "positive integer, got 2.5"),
+    "no initial directions": (dict(num_initial_directions=0), "num_initial_directions=...)` must be a positive integer, got 0"),
+    "unknown directions": (dict(directions="cube"), "'rademacher', 'sphere', 'gaussian', got 'cube'"),
+    "unknown output": (dict(output="median"), "got 'median'"),
+    "no iterations": (dict(max_iterations=0), "positive integer, got 0"),
+    "negative check": (dict(kkt_directions=-1), "nonnegative integer, got -1"),
+}
+
+
+@pytest.mark.parametrize(("option", "fragment"), BAD_OPTIONS.values(), ids=BAD_OPTIONS)
+def test_a_bad_option_is_refused(option, fragment):
+    assert fragment in refusal(**with_option(**option))
+
+
+def test_a_negative_delta_is_refused():
+    assert "delta=...)` must be a nonnegative number, got -1" in refusal(geometry=4, **with_option(delta=-1))
+
+
+def test_an_unknown_option_is_answered_with_the_known_ones():
+    sentence = refusal(**with_option(step=0.1))
+    assert "'step'" in sentence
+    for name in ("step_size", "penalty", "dual_step", "smoothing", "num_directions", "momentum", "output", "kkt_directions"):
+        assert name in sentence
+
+
+@pytest.mark.parametrize("options", [None, {}, dict(penalty=1.0)])
+def test_a_missing_step_size_is_named(options):
+    assert "needs options['step_size']" in refusal(options=options)
+
+
+BAD_ARGUMENTS = {
+    "options are a word": (dict(options="fast"), "'fast'"),
+    "method unknown": (dict(method="bfgs"), "`method` must be one of ['mdlal'], got 'bfgs'"),
+    "method a list": (dict(method=["mdlal"]), "got ['mdlal']"),
+    "geometry below 2": (dict(geometry=1.5), "number p >= 2, a MirrorMap or 'auto', got 1.5"),
+    "geometry a word": (dict(geometry="foo"), "'auto', got 'foo'"),
+    "geometry nan": (dict(geometry=np.nan), "got nan"),
+    "geometry infinite": (dict(geometry=np.inf), "got inf"),
+    "geometry None": (dict(geometry=None), "got None"),
+    "geometry of three variables": (dict(geometry=Block([(Euclidean(), 2), (Euclidean(), 1)])), "3"),
+    "tol negative": (dict(tol=-1e-3), "tol=...)` must be a positive number, got -0.001"),
+    "tol nan": (dict(tol=np.nan), "got nan"),
+    "tol None": (dict(tol=None), "got None"),
+    "rng negative": (dict(rng=-1), "`rng` must be a nonnegative integer, a numpy Generator or None, got -1"),
+    "rng a float": (dict(rng=0.5), "got 0.5"),
+    "rng a word": (dict(rng="seed"), "got 'seed'"),
+    "rng a bool": (dict(rng=True), "got True"),
+    "maxfev zero": (dict(maxfev=0), "positive integer, got 0"),
+    "maxfev a float": (dict(maxfev=1e3), "positive integer, got 1000.0"),
+    "maxfev below a step": (dict(maxfev=7), "at least 8: 4 evaluations for the first step and 4 for the final check, got 7"),
+    "sample not callable": (dict(sample=3), "must be callable, got 3"),
+    "gradient not callable": (dict(gradient=[1.0]), "must be callable, got [1.0]"),
+    "callback not callable": (dict(callback=3), "callback"),
+    "region not a set": (dict(region=(0, 1)), "ConvexSet, got (0, 1)"),
+    "regularizer not one": (dict(regularizer=0.5), "Regularizer, got 0.5"),
+    "region of three variables": (dict(region=Box([0, 0, 0], 1)), "must have 2 variables as the problem has, got 3"),
+    "bounds and region": (dict(bounds=Bounds(0, 1), region=Simplex()), "`bounds` or `region`, not both"),
+    "bounds crossed": (dict(bounds=Bounds([0.0, 2.0], [1.0, 1.0])), "got [2.0, 1.0] at coordinate 1"),
+    "pairs crossed": (dict(bounds=[(0, 1), (2, 1)]), "got [2.0, 1.0] at coordinate 1"),
+    "scalars crossed": (dict(bounds=Bounds(1, -1)), "got [1.0, -1.0]"),
+    "bounds too long": (dict(bounds=Bounds([0, 0, 0], 1)), "one pair per variable (2), got 3"),
+    "too many pairs": (dict(bounds=[(0, 1)] * 3), "one pair per variable (2), got 3"),
+    "one pair for two": (dict(bounds=[(0, 1)]), "one pair per variable (2), got 1"),
+    "bounds nan": (dict(bounds=Bounds([0.0, np.nan], 1)), "NaN"),
+    "bounds a number": (dict(bounds=1.0), "(low, high) pairs, got 1.0"),
+    "bounds of triples": (dict(bounds=[(0, 1, 2)] * 2), "(low, high) pairs"),
+    "bounds a flat pair": (dict(bounds=(0.0, 1.0)), "(low, high) pairs, got (0.0, 1.0)"),
+    "bounds of words": (dict(bounds=[("a", "b")] * 2), "(low, high) pairs"),
+    "jacobian of wrong shape": (
+        dict(constraints=NonlinearConstraint(square, 0, 0, jac=lambda x: np.ones((2, 1)))),
+        "Jacobian of the constraint must have shape (1, 2), got (2, 1)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("arguments", "fragment"), BAD_ARGUMENTS.values(), ids=BAD_ARGUMENTS)
+def test_a_bad_argument_is_refused(arguments, fragment):
+    assert fragment in refusal(**arguments)
+
+
+@pytest.mark.parametrize("workers", [0, 2, -1, "all", None])
+@pytest.mark.parametrize("vectorized", [False, True], ids=["one by one", "vectorized"])
+def test_workers_that_are_no_map_are_refused(workers, vectorized):
+    sentence = refusal(workers=workers, vectorized=vectorized, error=zolal.ZolalError)
+    assert f"must be 1 or a map-like callable, got {workers!r}" in sentence
+
+
+@pytest.mark.parametrize("fun", [None, 3.0, "square", [square]])
+def test_a_function_that_is_not_callable_is_refused(fun):
+    assert f"`fun` must be callable or a zolal.Problem, got {fun!r}" in refusal(fun, [1.0, 2.0])
+
+
+@pytest.mark.parametrize("argument", [dict(progress=True), dict(checkpoint="run.npz")])
+def test_what_is_not_there_yet_is_refused(argument):
+    assert "not available in this version" in refusal(error=zolal.UnsupportedError, **argument)
+
+
+BAD_VALUES = {
+    "complex": (lambda x: 1j * x[0], "1j of dtype complex128"),
+    "vector": (lambda x: x, "got shape (2,)"),
+    "empty": (lambda x: [], "got shape (0,)"),
+    "None": (lambda x: None, "got None"),
+    "word": (lambda x: "1.0", "got '1.0'"),
+    "ragged": (lambda x: [1.0, [2.0, 3.0]], "must return one real number"),
+}
+
+
+@pytest.mark.parametrize(("fun", "fragment"), BAD_VALUES.values(), ids=BAD_VALUES)
+def test_a_value_that_is_not_one_real_number_is_refused_at_once(fun, fragment):
+    sentence = refusal(fun, [1.0, 2.0], error=zolal.ObjectiveError)
+    assert "The objective must return one real number" in sentence
+    assert fragment in sentence
+
+
+BAD_ROWS = {
+    "one number": (lambda X: 1.0, "shape ()"),
+    "a matrix": (lambda X: X, "shape (4, 2)"),
+    "too few": (lambda X: X[1:, 0], "shape (3,)"),
+    "complex": (lambda X: X[:, 0] * 1j, "complex128"),
+}
+
+
+@pytest.mark.parametrize(("fun", "fragment"), BAD_ROWS.values(), ids=BAD_ROWS)
+def test_rows_of_the_wrong_shape_are_refused_at_once(fun, fragment):
+    sentence = refusal(fun, [1.0, 2.0], vectorized=True, error=zolal.ObjectiveError)
+    assert "must return 4 real numbers" in sentence
+    assert fragment in sentence
+
+
+@pytest.mark.parametrize("region", [dict(bounds=Bounds(0, 1)), dict(region=Box(0, 1)), dict(bounds=[(0, 1), (0, 1)])])
+def test_x0_outside_the_region_is_projected_with_a_warning_that_tells_the_distance(region):
+    with pytest.warns(UserWarning, match=r"outside the region and was projected onto it, by a distance of 5\.") as caught:
+        res = zolal.minimize(square, [4.0, -4.0], callback=lambda state: True, **(GOOD | region))
+    assert caught[0].filename == __file__
+    assert ((res.x >= 0) & (res.x <= 1)).all()
+    inside = zolal.minimize(square, [1.0, 0.0], callback=lambda state: True, **(GOOD | region))
+    assert_array_equal(res.x, inside.x)
+
+
+def test_x0_on_the_boundary_gives_no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        zolal.minimize(square, np.full(3, 1 / 3), region=Simplex(), **GOOD)
+
+
+def test_x0_of_integers_becomes_floats():
+    whole = zolal.minimize(square, np.array([1, 2]), **GOOD)
+    assert whole.x.dtype == np.float64
+    assert_array_equal(whole.x, zolal.minimize(square, [1.0, 2.0], **GOOD).x)
+
+
+def test_x0_must_fit_the_problem():
+    problem = zolal.Problem(square, 3)
+    assert "`x0` must have 3 entries, got 2" in refusal(problem, [1.0, 2.0])
+    assert "`x0` must be given" in refusal(problem)
+
+
+@pytest.mark.parametrize(
+    "argument", [dict(bounds=Bounds(0, 1)), dict(constraints=dict(type="eq", fun=square)), dict(args=(1,)), dict(vectorized=True)]
+)
+def test_a_problem_says_everything_about_the_problem(argument):
+    assert next(iter(argument)) in refusal(zolal.Problem(square, 2), [1.0, 2.0], **argument)

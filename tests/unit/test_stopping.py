@@ -1,0 +1,78 @@
+"""Stopping rules: each gives its reason, and they combine with | and &."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from zolal.result import Status
+from zolal.stopping import AllOf, AnyOf, Callback, MaxEvaluations, MaxIterations, Progress, ResidualBelow
+
+
+def progress(k=3, nfev=10, next_cost=4, residual=0.5):
+    return Progress(SimpleNamespace(k=k, residual=residual), nfev, next_cost)
+
+
+@pytest.mark.parametrize(("limit", "stops"), [(13, True), (14, False), (15, False), (9, True)])
+def test_max_evaluations_stops_where_the_next_step_would_pass_the_limit(limit, stops):
+    stop = MaxEvaluations(limit)(progress(nfev=10, next_cost=4))
+    assert (stop is not None) == stops
+    assert stop is None or (stop.status, stop.sentence) == (Status.MAX_EVALUATIONS, "The evaluation budget is spent.")
+
+
+@pytest.mark.parametrize(("limit", "stops"), [(2, True), (3, True), (4, False)])
+def test_max_iterations_stops_after_so_many_steps(limit, stops):
+    stop = MaxIterations(limit)(progress(k=3))
+    assert (stop is not None) == stops
+    assert stop is None or stop.status == Status.MAX_ITERATIONS
+
+
+@pytest.mark.parametrize(("residual", "stops"), [(0.1, True), (0.09, True), (0.11, False), (np.nan, False), (np.inf, False)])
+def test_residual_below_stops_at_tol_and_not_before_anything_is_measured(residual, stops):
+    stop = ResidualBelow(0.1)(progress(residual=residual))
+    assert (stop is not None) == stops
+    assert stop is None or stop.status == Status.CONVERGED
+
+
+@pytest.mark.parametrize(("answer", "stops"), [(True, True), (np.True_, True), (False, False), (None, False), (1, False), ("stop", False)])
+def test_a_callback_stops_when_it_returns_true(answer, stops):
+    assert (Callback(lambda state: answer)(progress()) is not None) == stops
+
+
+def test_a_callback_is_not_called_before_the_first_step():
+    seen = []
+    rule = Callback(lambda state: seen.append(state.k))
+    for k in range(3):
+        assert rule(progress(k=k)) is None
+    assert seen == [1, 2]
+
+
+def test_or_stops_with_either_and_gives_the_first_reason():
+    rule = MaxIterations(3) | MaxEvaluations(5)
+    assert isinstance(rule, AnyOf)
+    assert rule(progress(k=3, nfev=10)).status == Status.MAX_ITERATIONS
+    assert rule(progress(k=1, nfev=10)).status == Status.MAX_EVALUATIONS
+    assert rule(progress(k=1, nfev=0)) is None
+
+
+def test_and_stops_with_both_and_gives_both_reasons():
+    rule = ResidualBelow(1.0) & MaxIterations(3)
+    assert isinstance(rule, AllOf)
+    assert rule(progress(k=2, residual=0.5)) is None
+    assert rule(progress(k=3, residual=2.0)) is None
+    stop = rule(progress(k=3, residual=0.5))
+    assert stop.status == Status.CONVERGED
+    assert stop.sentence == f"{Status.CONVERGED.sentence} {Status.MAX_ITERATIONS.sentence}"
+
+
+def test_rules_nest():
+    rule = (ResidualBelow(0.1) & MaxIterations(2)) | MaxEvaluations(100)
+    assert rule(progress(k=2, residual=0.05)).status == Status.CONVERGED
+    assert rule(progress(k=1, residual=0.05)) is None
+    assert rule(progress(k=1, residual=0.05, nfev=97)).status == Status.MAX_EVALUATIONS
+
+
+@pytest.mark.parametrize("status", Status)
+def test_every_status_has_a_sentence(status):
+    assert status.sentence.endswith(".")
+    assert status.sentence[0].isupper()
