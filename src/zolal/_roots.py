@@ -6,36 +6,69 @@ from collections.abc import Callable
 from zolal._array import Array, namespace
 
 EPS = 2.220446049250313e-16
-FAR = 1e300  # stands for infinity where infinities would meet
+CLOSE = 16 * EPS  # a relative step of this size is rounding
+NOISE = 1e-12  # a step of this size that no longer helps is rounding too
+FARTHEST = 1e6  # no root this far from the start
 
 
-def increasing_root(fun: Callable[[float], tuple[float, float]], start: float, lower: float, upper: float) -> float:
-    """The root of an increasing function in [lower, upper], by Newton steps kept inside the shrinking bracket.
+def increasing_root(
+    fun: Callable[[float], tuple[float, float]],
+    start: float,
+    lower: float = -math.inf,
+    upper: float = math.inf,
+    slopes: tuple[float, float] = (0.0, math.inf),
+) -> float:
+    """The root of an increasing function in [lower, upper], by safeguarded Newton steps; `fun` was last called at the root.
 
-    `fun(t)` returns the value and the derivative. A Newton step that leaves the bracket, or that follows a step which did
-    not halve the bracket's or the residual's size, is replaced by a bisection, so the root is always found.
+    `fun(t)` returns the value and the derivative, which lies within `slopes`. From the second step on a cubic through both
+    points replaces the tangent. After a step that did not halve the value the next is four times as long, or a bisection if
+    it had passed the root. A step that leaves the bracket becomes a bisection; towards an infinite end steps are limited to
+    lengths that double. So the root is always found. A NaN ends the search.
     """
-    t, previous = min(max(start, lower), upper), math.inf
+    t = min(max(start, lower), upper)
+    reach, boost, last = 1.0, 1.0, (t, math.inf, 1.0)
     for _ in range(200):
         value, slope = fun(t)
-        if value == 0.0:
+        lower, upper = _narrowed(t, value, lower, upper, slopes)
+        step = -value / slope if 0.0 < slope < math.inf else math.copysign(math.inf, -value)
+        scale, slow, crossed = max(1.0, abs(t)), abs(value) > 0.5 * abs(last[1]), value * last[1] < 0.0
+        done = not abs(value) > 4 * EPS * scale or abs(step) <= (NOISE if slow else CLOSE) * scale
+        if done or upper - lower <= 2 * EPS * scale or reach > FARTHEST:
             return t
-        if value > 0.0:
-            upper = t
+        boost = 4.0 * boost if slow and not crossed else 1.0
+        step = boost * _curved_step(step, last, (t, value, slope))
+        if math.isinf(lower if value > 0.0 else upper):
+            reach *= 2.0 if abs(step) > reach else 1.0
+            target = t + math.copysign(min(reach, abs(step)), step)
         else:
-            lower = t
-        step = -value / slope if slope > 0.0 else math.inf
-        candidate = t + step
-        slow = abs(value) > 0.5 * previous
-        previous = abs(value)
-        if not lower < candidate < upper or slow:
-            if abs(step) <= 2 * EPS * max(1.0, abs(t)):
-                return t
-            candidate = 0.5 * (lower + upper)
-        if abs(candidate - t) <= 2 * EPS * max(1.0, abs(t)) or upper - lower <= 2 * EPS * max(1.0, abs(t)):
-            return candidate
-        t = candidate
+            target = t + step if lower < t + step < upper and not (slow and crossed) else 0.5 * (lower + upper)
+        t, last = target, (t, value, slope)
     return t
+
+
+def _narrowed(t: float, value: float, lower: float, upper: float, slopes: tuple[float, float]) -> tuple[float, float]:
+    """The part of the bracket where a function through (t, value) with such slopes can vanish, a little wider for rounding."""
+    margin = 64 * EPS * max(1.0, abs(t))
+    near = t - value / slopes[1] * (1.0 - 1e-9)
+    far = t - value / slopes[0] * (1.0 + 1e-9) if slopes[0] > 0.0 else -math.copysign(math.inf, value)
+    if value > 0.0:
+        return max(lower, far - margin), min(upper, near + margin)
+    return max(lower, near - margin), min(upper, far + margin)
+
+
+def _curved_step(newton: float, last: tuple[float, float, float], now: tuple[float, float, float]) -> float:
+    """The step to the zero of the cubic t(value) with both points' values and slopes; Newton's across a kink.
+
+    Between the points of a smooth function the secant's slope is close to the mean of both slopes; elsewhere two slopes tell
+    nothing about the curvature.
+    """
+    (t0, v0, d0), (t1, v1, d1) = last, now
+    rise, run = v0 - v1, t0 - t1
+    if math.isinf(v0) or run == 0.0 or rise == 0.0 or not min(d0, d1) > 0.0 or not abs(rise / run - 0.5 * (d0 + d1)) <= 0.2 * abs(d0 - d1):
+        return newton
+    u = -v1 / rise  # where 0 lies from v1 (u = 0) to v0 (u = 1)
+    step = u * (1.0 - u) ** 2 * rise / d1 + u * u * (3.0 - 2.0 * u) * run - u * u * (1.0 - u) * rise / d0
+    return step if 0.5 < step / newton < 2.0 else newton
 
 
 def log_coordinate_root(
@@ -46,7 +79,7 @@ def log_coordinate_root(
     `half_power` is r in (-1/2, 0], `log_delta`, `log_linear`, `log_power` are the logarithms of delta, t, theta (minus
     infinity for 0) and `exponent` is e > 0. In s the logarithm of the left side increases with a slope between
     min(1 + 2r, e) and max(1, e), so Newton's method in logarithms needs no scaling and cannot lose a sign. The start is
-    the smallest of the roots that each term alone would give; a bracket per coordinate guards the rest.
+    the smallest of the roots that each term alone would give; a bracket per coordinate, from those slopes, guards the rest.
     """
     xp = namespace(log_w)
     s = log_w / (1.0 + 2.0 * half_power)
@@ -56,14 +89,16 @@ def log_coordinate_root(
         s = xp.minimum(s, log_w - log_linear)
     if log_power > -math.inf:
         s = xp.minimum(s, (log_w - log_power) / exponent)
-    lower, upper = xp.full_like(s, -FAR), xp.full_like(s, FAR)
+    least, most = min(1.0 + 2.0 * half_power, exponent, 1.0), max(1.0, exponent)
+    lower, upper = xp.full_like(s, -math.inf), xp.full_like(s, math.inf)
     for _ in range(100):
         value, slope = _log_left_side(s, half_power, log_delta, log_linear, log_power, exponent)
         error = log_w - value
         if bool(xp.all(xp.abs(error) <= 8 * EPS * (1.0 + xp.abs(log_w) + xp.abs(s)))):
             return s
-        lower = xp.where(error > 0, s, lower)
-        upper = xp.where(error < 0, s, upper)
+        near, far = 0.99 / most * error, 1.01 / least * error
+        lower = xp.maximum(lower, s + xp.minimum(near, far))
+        upper = xp.minimum(upper, s + xp.maximum(near, far))
         newton = s + error / slope
         s = xp.where((newton >= lower) & (newton <= upper), newton, 0.5 * (lower + upper))
     return s

@@ -1,85 +1,69 @@
-"""Compiled pass of the smoothed l_q step over intervals: the mathematics of `_IntervalLeaf`, with warm starts."""
+"""Compiled coordinates of the smoothed l_q step: the mathematics of `_lq_arrays` in vector instructions."""
 
 import math
+from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
-CHUNK = 1024  # partial sums per chunk keep the error of a sum of d terms near that of one chunk
-CLOSE = 1e-8  # a Newton step shorter than this in log x leaves an error of its square
+from zolal.mirror import _lq_loops as loops
+from zolal.mirror._lq_arrays import Point
+from zolal.mirror._lq_loops import CHUNK
+
+FAR_BELOW = -1e6  # log delta for delta = 0
 
 
-class IntervalKernel:
-    """Answers x, Psi and dPsi / dlog kappa for intervals; remembers log x and its slope between calls."""
+class Equation(NamedTuple):
+    """phi(x) + kappa (t x + theta x^{q-1}) = kappa w with w = level - (top - |y|), all in floats for the kernels."""
 
-    def __init__(self, q, delta, y, log_y, lower, upper):
-        self.q, self.delta = q, delta
-        self.y, self.log_y = np.ascontiguousarray(y), np.ascontiguousarray(log_y)
-        self.lower, self.upper = (np.full(1, default) if b is None else _shortest(b) for b, default in ((lower, -np.inf), (upper, np.inf)))
-        self.log_x, self.slope = np.empty_like(self.y), np.empty_like(self.y)
-        self.log_kappa = math.nan
-
-    def respond(self, log_kappa):
-        x = np.empty_like(self.y)
-        change = log_kappa - self.log_kappa
-        total, growth = _interval_pass(
-            self.q, self.delta, log_kappa, change, self.y, self.log_y, self.lower, self.upper, self.log_x, self.slope, x
-        )
-        self.log_kappa = log_kappa
-        return x, total, growth
+    q: float
+    square: float  # delta^2
+    log_delta: float
+    log_kappa: float
+    log_linear: float  # log kappa t
+    log_power: float  # log kappa theta
+    exponent: float  # e of the normal x^{e-1}
+    level: float
+    top: float
+    largest: float  # the largest w
+    signed: float  # 1 for |y|, 0 for y
 
 
-def _shortest(bound):
-    """A constant vector as one number."""
-    bound = np.ascontiguousarray(bound)
-    return bound[:1].copy() if bound.size and np.all(bound == bound[0]) else bound
+class CompiledCoordinates:
+    """As `ArrayCoordinates`, for NumPy float64; its points share one x, which the next call overwrites."""
+
+    def __init__(self, q: float, delta: float, y: np.ndarray, threshold: float, signed: bool, lower: Any, upper: Any) -> None:
+        self.q, self.delta, self.threshold, self.signed = q, delta, threshold, signed
+        self.y, self.x = _read_only(y), np.empty(y.shape[0])
+        self.top = float(loops.largest_entry(self.y, signed))
+        self.lower, self.upper = (_read_only(bound) for bound in (lower, upper))
+        self.parts = np.zeros(5 * (-(-self.y.size // CHUNK)))
+
+    def inside(self, log_kappa: float, log_linear: float) -> Point:
+        """The roots clipped to the bounds."""
+        return self._point(self._equation(log_kappa, log_linear, -math.inf, 1.0, None), False)
+
+    def surface(self, log_kappa: float, log_linear: float, log_power: float, exponent: float, level: float | None = None) -> Point:
+        """The roots and the sums with the normal x^{e-1}; w = level - (top - |y|) where a level is given."""
+        return self._point(self._equation(log_kappa, log_linear, log_power, exponent, level), True)
+
+    def _equation(self, log_kappa: float, log_linear: float, log_power: float, exponent: float, level: float | None) -> Equation:
+        level, top, largest = (-self.threshold, 0.0, self.top - self.threshold) if level is None else (level, self.top, level)
+        log_delta = math.log(self.delta) if self.delta > 0.0 else FAR_BELOW
+        logs = (log_delta, log_kappa, log_kappa + log_linear, log_kappa + log_power)
+        return Equation(self.q, self.delta**2, *logs, exponent, level, top, largest if largest > 0.0 else 1.0, float(self.signed))
+
+    def _point(self, equation: Equation, surface: bool) -> Point:
+        return Point(self.x, *loops.evaluate(equation, self.y, self.lower, self.upper, surface, self.x, self.parts))
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _interval_pass(q, delta, log_kappa, change, y, log_y, lower, upper, log_x, slope, x):
-    """One answer for this kappa: solves phi(x_i) = kappa |y_i| from the last answer, clips, and sums Psi and its derivative."""
-    kappa, half_power, log_delta = math.exp(log_kappa), 0.5 * q - 1.0, math.log(delta) if delta > 0.0 else -math.inf
-    square, total, growth = delta * delta, 0.0, 0.0
-    for start in range(0, y.size, CHUNK):
-        part, part_growth = 0.0, 0.0
-        for i in range(start, min(start + CHUNK, y.size)):
-            low, high = lower[i if lower.size > 1 else 0], upper[i if upper.size > 1 else 0]
-            free = 0.0
-            m = 1.0
-            if y[i] != 0.0:
-                z = log_kappa + log_y[i]
-                if math.isnan(change):
-                    s = max(z - 2.0 * half_power * log_delta, z / (q - 1.0)) if delta > 0.0 else z / (q - 1.0)
-                else:
-                    s = log_x[i] + change / slope[i]
-                magnitude, m, s = _root(z, s, half_power, log_delta)
-                log_x[i], slope[i] = s, m
-                free = magnitude if y[i] > 0.0 else -magnitude
-            clipped = min(max(free, low), high)
-            x[i] = clipped
-            if clipped == free and free != 0.0:
-                work = kappa * abs(y[i]) * abs(free)
-                part += work + square * kappa * abs(y[i]) / abs(free)
-                part_growth += work / m
-            else:
-                part += (clipped * clipped + square) ** (0.5 * q)
-        total += part
-        growth += part_growth
-    return total, q * growth
+def scaled_powers(x: np.ndarray, scale: float, delta: float, q: float) -> tuple[np.ndarray, float]:
+    """w_i = a_i^{q/2-1} x_i and sum_i a_i^{q/2} with a = x^2 + delta^2, x divided by the scale and delta already so."""
+    w, parts = np.empty(x.size), np.empty(-(-x.size // CHUNK))
+    return w, loops.powers(_read_only(x), scale, delta, q, w, parts)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _root(z, s, half_power, log_delta):
-    """x, slope and log x where s + r log(e^{2s} + delta^2) = z; Newton's method on an increasing concave function."""
-    for _ in range(60):
-        ratio = math.exp(-2.0 * abs(s - log_delta))
-        if s > log_delta:
-            value, share = s + half_power * (2.0 * s + math.log1p(ratio)), 1.0 / (1.0 + ratio)
-        else:
-            value, share = s + half_power * (2.0 * log_delta + math.log1p(ratio)), ratio / (1.0 + ratio)
-        m = 1.0 + 2.0 * half_power * share
-        step = (z - value) / m
-        s += step
-        if abs(step) <= CLOSE:
-            break
-    return math.exp(s), m, s
+def _read_only(values: Any) -> np.ndarray:
+    """A contiguous vector that is never writeable: to numba that is a type, and each type costs a compilation."""
+    vector = np.ascontiguousarray(values, dtype=float).view()  # a number becomes a vector of one
+    vector.flags.writeable = False
+    return vector

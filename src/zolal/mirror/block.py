@@ -15,7 +15,8 @@ from zolal.sets import ConvexSet, Product, WholeSpace
 class Block(MirrorMap):
     """v(x) = v_1(x_1) + v_2(x_2) + ...: consecutive blocks, each in a geometry of its own.
 
-    Its p is that of the first block (the variables); the slacks that follow are few and Euclidean.
+    Its p is that of the first block (the variables); the slacks that follow are few and Euclidean. It is 1-strongly convex with respect to
+    (||x_1||_{q_1}^2 + ||x_2||_{q_2}^2 + ...)^{1/2}, hence to the l_2 norm; the l_q norm of the whole vector may be larger.
     """
 
     parts: Sequence[tuple[MirrorMap, int]]

@@ -2,7 +2,7 @@ import math
 from dataclasses import dataclass
 from typing import final
 
-from zolal._array import Array, dot, namespace, norm
+from zolal._array import Array, dot, is_numpy, namespace, norm
 from zolal._checks import is_number, nonnegative, require
 from zolal.mirror._lq_step import solve_lq_step
 from zolal.mirror._proximal import proximal_point
@@ -56,7 +56,7 @@ class SmoothedLq(MirrorMap):
 
     def grad_conjugate(self, y: Array) -> Array:
         """The x with grad v_delta(x) = y."""
-        return solve_lq_step(self.q, self.delta, WholeSpace(), Zero(), y, 1.0)
+        return self._solve(WholeSpace(), Zero(), y, 1.0)
 
     def hessian_vector(self, x: Array, y: Array) -> Array:
         """(M(x) + Lambda(x)) y, the Hessian of v_delta applied to y (Appendix A, unnumbered). Needs delta > 0 or x without zeros.
@@ -85,7 +85,14 @@ class SmoothedLq(MirrorMap):
     def step(self, region: ConvexSet, regularizer: Regularizer, x: Array, g: Array, step_size: float) -> Array:
         if self.p == 2.0:
             return proximal_point(region, regularizer, x - step_size * g, step_size)
-        return solve_lq_step(self.q, self.delta, region, regularizer, self.grad(x) - step_size * g, step_size)
+        return self._solve(region, regularizer, self.grad(x) - step_size * g, step_size)
+
+    def _solve(self, region: ConvexSet, regularizer: Regularizer, y: Array, step_size: float) -> Array:
+        """The step in double precision: its roots need exponents and digits that single precision does not have."""
+        xp = namespace(y)
+        if y.dtype == xp.float64:
+            return solve_lq_step(self.q, self.delta, region, regularizer, y, step_size)
+        return xp.astype(solve_lq_step(self.q, self.delta, region, regularizer, xp.astype(y, xp.float64), step_size), y.dtype)
 
     def _scale(self, x: Array) -> float:
         return max(norm(x, math.inf), self.delta)
@@ -93,7 +100,12 @@ class SmoothedLq(MirrorMap):
     def _powers(self, x: Array, scale: float) -> tuple[Array, float]:
         """w_i = a_i^{q/2-1} x_i and Psi = sum_i a_i^{q/2}, with a_i = x_i^2 + delta^2, all after division by `scale`."""
         xp = namespace(x)
-        x, delta = x / scale, self.delta / scale
+        delta = self.delta / scale
+        if is_numpy(x):
+            from zolal.mirror._lq_kernels import scaled_powers  # numba is imported only where it is used
+
+            return scaled_powers(x, scale, delta, self.q)
+        x = x / scale
         if delta * delta == 0.0:
             size = xp.abs(x)
             w = size ** (self.q - 1.0)

@@ -21,6 +21,8 @@ class BlockSum(Regularizer):
                 raise InvalidArgumentError(
                     f"`BlockSum([(regularizer, size), ...])` must hold pairs of a regularizer and its size, got {part!r}."
                 )
+        if not self.parts:
+            raise InvalidArgumentError("`BlockSum([(regularizer, size), ...])` must hold at least one pair, got an empty list.")
         parts = tuple((h, positive_int("BlockSum([(regularizer, size), ...]) size", size)) for h, size in self.parts)
         object.__setattr__(self, "parts", parts)
 
