@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow check bench clean
+.PHONY: demo test test-slow check bench clean clean-cache
 
 demo: $(VENV)/cli.stamp ## solve an embedded noisy constrained problem and show the result
 	$(BIN)/zolal demo
@@ -32,5 +32,8 @@ $(VENV)/dev.stamp: pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch $@
 
-clean:
+clean-cache: ## compiled kernels that numba keeps
+	find src \( -name '*.nbi' -o -name '*.nbc' \) -delete
+
+clean: clean-cache ## everything that can be made again
 	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache .hypothesis
