@@ -1,6 +1,6 @@
 """zolal: constrained optimization when all you can do is evaluate."""
 
-from zolal import directions, estimators, mirror, regularizers, sets, solvers, theory
+from zolal import directions, estimators, mirror, problems, regularizers, schedules, sets, solvers, theory
 from zolal.constraints import Constraint
 from zolal.errors import ConstraintError, InvalidArgumentError, ObjectiveError, UnsupportedError, ZolalError
 from zolal.minimize import minimize
@@ -26,7 +26,9 @@ __all__ = [
     "estimators",
     "minimize",
     "mirror",
+    "problems",
     "regularizers",
+    "schedules",
     "sets",
     "solvers",
     "theory",

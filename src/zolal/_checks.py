@@ -1,6 +1,7 @@
 """The one sentence for every bad argument, with the value that was got."""
 
 import math
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -32,6 +33,15 @@ def nonnegative(name: str, value: Any) -> float:
 
 def _is_integer(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def pairs(name: str, parts: Any, kind: type) -> tuple[tuple[Any, int], ...]:
+    """`parts` as a tuple of (member of the family `kind`, its positive size), at least one."""
+    demand = f"hold at least one pair of a {kind.__name__} and its size"
+    require(isinstance(parts, Sequence) and len(parts) > 0, name, demand, parts)
+    for part in parts:
+        require(isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], kind), name, demand, part)
+    return tuple((member, positive_int(f"{name} size", size)) for member, size in parts)
 
 
 def positive_int(name: str, value: Any) -> int:

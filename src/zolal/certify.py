@@ -1,11 +1,12 @@
 """The final check of a point: its value and its KKT measures, from fresh evaluations or from the exact gradient."""
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from zolal._array import Array, copied, like, zeros
+from zolal._array import Array, copied, like, to_numpy, zeros
 from zolal.errors import ConstraintError, ObjectiveError
 from zolal.estimators.base import KINDS, QueryBatch
 from zolal.evaluate import Evaluation, Evaluator
@@ -55,15 +56,23 @@ def certify(
     return Certificate(fun + form.problem.regularizer.value(x), fun_error, kkt, evaluation.count, stop)
 
 
+def exact_gradient(gradient: Callable[[Array], Any], x: Array) -> Array:
+    """The user's gradient at x; raises unless it is a finite real vector like x."""
+    try:
+        value = to_numpy(gradient(copied(x)))
+    except Exception as error:
+        raise ObjectiveError(f"The gradient raised {type(error).__name__}: {error}.") from error
+    if value.shape != tuple(x.shape) or value.dtype.kind not in "biuf" or not np.isfinite(value).all():
+        raise ObjectiveError(f"The gradient must return {x.shape[0]} finite real numbers, got shape {value.shape} of dtype {value.dtype}.")
+    return like(value, x)
+
+
 def _gradient(
     problem: Problem, x: Array, prior: Array | None, fresh: QueryBatch | None, values: np.ndarray
 ) -> tuple[Array | None, float, bool]:
     """The gradient of f at x, the standard error of its norm, and whether it is an estimate."""
     if problem.gradient is not None:
-        try:
-            return like(problem.gradient(copied(x)), x), 0.0, False
-        except Exception as error:
-            raise ObjectiveError(f"The gradient raised {type(error).__name__}: {error}.") from error
+        return exact_gradient(problem.gradient, x), 0.0, False
     if fresh is None:
         return prior, math.nan, True
     return *refine_gradient(zeros(x.shape[0], x) if prior is None else prior, fresh, values), True

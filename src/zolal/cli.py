@@ -50,12 +50,12 @@ def demo(seed: int = 0, maxfev: int = 20_000) -> None:
 def demo_options() -> dict[str, Any]:
     """Hand-picked settings for the shop."""
     return dict(
-        step_size=InverseSqrt(0.05, 100.0),
-        penalty=50.0,
-        dual_step=25.0,
+        step_size=InverseSqrt(0.05, 50.0),
+        penalty=100.0,
+        dual_step=50.0,
         smoothing=0.02,
         num_directions=16,
-        momentum=0.05,
+        momentum=lambda k: 1 / (1 + k / 10),
         share_base=True,
         kkt_directions=200,
     )

@@ -19,3 +19,7 @@ class ObjectiveError(ZolalError, RuntimeError):
 
 class ConstraintError(ZolalError, RuntimeError):
     """A user's constraint raised, or returned something that is not a finite vector of the expected length."""
+
+
+class SampleError(ZolalError, RuntimeError):
+    """A user's `sample` raised."""

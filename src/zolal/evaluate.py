@@ -8,7 +8,7 @@ from typing import Any, Protocol, final
 import numpy as np
 
 from zolal._array import to_numpy
-from zolal.errors import ObjectiveError
+from zolal.errors import ObjectiveError, SampleError
 from zolal.estimators.base import QueryBatch, SampleKey
 from zolal.problem import Problem
 
@@ -33,7 +33,11 @@ class Evaluator(Protocol):
 def draw_sample(sample: Callable[[Any], Any], key: SampleKey) -> Any:
     """Xi of this identity: the user's `sample` on a generator that depends on the key alone."""
     identity = hashlib.blake2b("/".join(map(str, ("zolal/sample", *key))).encode(), digest_size=16).digest()
-    return sample(np.random.Generator(np.random.Philox(key=np.frombuffer(identity, dtype=np.uint64))))
+    generator = np.random.Generator(np.random.Philox(key=np.frombuffer(identity, dtype=np.uint64)))
+    try:
+        return sample(generator)
+    except Exception as error:
+        raise SampleError(f"`sample` raised {type(error).__name__}: {error}.") from error
 
 
 def as_value(value: Any) -> float:
@@ -59,11 +63,16 @@ class MapEvaluator:
     def __call__(self, batch: QueryBatch) -> Evaluation:
         values: list[float] = []
         first: tuple[str | None, bool] = None, False
-        for value, failure, malformed in self.map(_Call(self.problem, batch), range(len(batch))):
-            values.append(value)
-            first = (failure, malformed) if first[0] is None else first
-            if failure is not None and self.map is map:  # other maps have made the remaining calls already
-                break
+        try:
+            for value, failure, malformed in self.map(_Call(self.problem, batch), range(len(batch))):
+                values.append(value)
+                first = (failure, malformed) if first[0] is None else first
+                if failure is not None and self.map is map:  # other maps have made the remaining calls already
+                    break
+        except Exception as error:  # the objective's own are values already
+            first = (f"`workers` raised {type(error).__name__}: {error}.", False)
+        if first[0] is None and len(values) < len(batch):
+            first = (f"`workers` returned {len(values)} of {len(batch)} values.", False)
         padding = [np.nan] * (len(batch) - len(values))
         return Evaluation(np.asarray(values + padding), len(values), *first)
 
@@ -84,6 +93,8 @@ class _Call:
             value = as_value(self.problem.objective(*args))
         except ObjectiveError as error:
             return np.nan, str(error), True
+        except SampleError as error:
+            return np.nan, str(error), False
         except Exception as error:
             return np.nan, f"The objective raised {type(error).__name__}: {error}.", False
         return value, _not_finite(value), False
@@ -106,6 +117,8 @@ class VectorizedEvaluator:
                 values[start:stop] = self._block(batch, start, stop)
             except ObjectiveError as error:
                 return Evaluation(values, stop, str(error), True)
+            except SampleError as error:
+                return Evaluation(values, stop, str(error))
             except Exception as error:
                 return Evaluation(values, stop, f"The objective raised {type(error).__name__}: {error}.")
             failures = [text for text in map(_not_finite, values[start:stop]) if text]

@@ -64,8 +64,8 @@ class KKT:
     standard_error: float = 0.0
 
     def below(self, tol: float) -> bool:
-        """Whether both measures are at most tol."""
-        return self.stationarity <= tol and self.feasibility <= tol
+        """Whether both measures are at most tol, the stationarity with its standard error; False where that is unknown."""
+        return self.stationarity + self.standard_error <= tol and self.feasibility <= tol
 
     @property
     def stationarity_text(self) -> str:
@@ -87,21 +87,23 @@ def refine_gradient(prior: Array, batch: QueryBatch, values: np.ndarray) -> tupl
     For a guess s that does not depend on the fresh directions, e_j = slope_j - <s, u_j> has E[e_j^2] = D^2 + noise, D = ||grad f - s||_2,
     and e_i e_j <u_i, u_j> has the mean D^2 for i != j, so the guess's error is told from the noise of the slopes whatever the
     dimension. The correction gain (1/n) sum_j e_j u_j is taken with the gain of least mean square error for the D^2 so measured, plus its
-    own standard error; the share 1 - gain of D^2 is left (docs/algorithm.md).
+    own standard error (docs/algorithm.md).
     """
     directions, n = batch.directions, batch.directions.count
+    S_2 = directions.moment_constant(directions.dimension, 2.0)
     errors = batch.slopes(values)[0] - to_numpy(directions.dot(prior))
     total, square = directions.combine(like(errors, prior)), float(np.mean(errors**2))
-    distance = _square_distance(norm(total) ** 2, square, n, directions.moment_constant(directions.dimension, 2.0))
-    spread = (n - 1.0) * distance + directions.moment_constant(directions.dimension, 2.0) * square
+    unbiased, distance = _square_distance(norm(total) ** 2, square, n, S_2)
+    spread = (n - 1.0) * distance + S_2 * square
     gain = n * distance / spread if spread > 0.0 else 0.0
-    return prior + (gain / n) * total, math.sqrt(distance * (1.0 - gain))
+    left = distance * (1.0 - gain) ** 2 + gain**2 * max(S_2 * square - unbiased, 0.0) / n
+    return prior + (gain / n) * total, math.sqrt(left)
 
 
-def _square_distance(total: float, square: float, n: int, S_2: float) -> float:
-    """D^2 from ||sum_j e_j u_j||^2 and the mean of e_j^2, one standard error above its unbiased estimate, at most the mean of e_j^2."""
+def _square_distance(total: float, square: float, n: int, S_2: float) -> tuple[float, float]:
+    """D^2 from ||sum_j e_j u_j||^2 and mean e_j^2: its unbiased estimate, and one standard error above that, at most mean e_j^2."""
     if n == 1:
-        return square
+        return 0.0, square
     unbiased = max(0.0, (total - n * S_2 * square) / (n * (n - 1.0)))
     error = math.sqrt(2.0 * S_2 * square**2 / (n * (n - 1.0)) + 4.0 * unbiased * square / n)
-    return min(square, unbiased + error)
+    return unbiased, min(square, unbiased + error)

@@ -5,7 +5,8 @@ from typing import Generic, NamedTuple
 import numpy as np
 
 from zolal._array import is_finite
-from zolal.errors import ConstraintError, ObjectiveError
+from zolal.errors import ConstraintError, InvalidArgumentError, ObjectiveError
+from zolal.estimators.base import QueryBatch
 from zolal.evaluate import Evaluator
 from zolal.recording import Recorder
 from zolal.result import Status
@@ -21,24 +22,40 @@ class Outcome(NamedTuple, Generic[S]):
     nfev: int
 
 
-def run(solver: Solver[S], state: S, evaluator: Evaluator, rule: StoppingRule, recorder: Recorder) -> Outcome[S]:
-    """Run the solver from `state`; a failure ends the run with its reason and the last good state."""
-    nfev = 0
+def run(solver: Solver[S], state: S, evaluator: Evaluator, rule: StoppingRule, recorder: Recorder, nfev: int = 0) -> Outcome[S]:
+    """Run the solver from `state`; a failure ends the run with its reason and the last good state.
+
+    nfev: evaluations made before. What is wrong before the first step raises instead: nothing is lost yet, and the caller has to mend it.
+    """
     while True:
-        batch = solver.ask(state)
-        if stop := rule(Progress(state, nfev, len(batch))):
-            return Outcome(state, stop, nfev)
-        evaluation = evaluator(batch)
-        nfev += evaluation.count
-        if evaluation.failure is not None:
-            if evaluation.malformed and state.k == 0:  # nothing is lost yet, and the function needs mending
-                raise ObjectiveError(evaluation.failure)
-            return Outcome(state, Stop(Status.EVALUATION_FAILED, evaluation.failure), nfev)
         try:
+            if stop := rule(Progress(state, nfev, solver)):
+                return Outcome(state, stop, nfev)
+            batch = solver.ask(state)
+            _require_resolved(batch)
+            evaluation = evaluator(batch)
+            nfev += evaluation.count
+            if evaluation.failure is not None:
+                if evaluation.malformed:
+                    raise ObjectiveError(evaluation.failure)
+                return Outcome(state, Stop(Status.EVALUATION_FAILED, evaluation.failure), nfev)
             following = solver.tell(state, evaluation.values)
         except ConstraintError as error:
             return Outcome(state, Stop(Status.CONSTRAINT_FAILED, str(error)), nfev)
+        except (InvalidArgumentError, ObjectiveError) as error:
+            if state.k == 0:
+                raise
+            status = Status.EVALUATION_FAILED if isinstance(error, ObjectiveError) else Status.OPTION_FAILED
+            return Outcome(state, Stop(status, str(error)), nfev)
         if not is_finite(following.z):
             return Outcome(state, Stop(Status.DIVERGED, Status.DIVERGED.sentence), nfev)
         state = following
         recorder(state, nfev, float(np.mean(batch.base_values(evaluation.values))))
+
+
+def _require_resolved(batch: QueryBatch) -> None:
+    if not batch.resolved:
+        raise InvalidArgumentError(
+            f"The smoothing {batch.smoothing:.1e} is lost in the rounding of x, whose entries have become too large for it; "
+            "scale the variables, or take a larger smoothing or a smaller step_size."
+        )

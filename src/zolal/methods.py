@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
-from zolal._checks import is_number, nonnegative_int, positive_int, require
+from zolal._checks import is_number, nonnegative, nonnegative_int, positive, positive_int, require
 from zolal.errors import InvalidArgumentError
 from zolal.estimators import Estimator, Momentum
 from zolal.mirror import Euclidean, MirrorMap, SmoothedLq
-from zolal.schedules import Schedule
+from zolal.schedules import Schedule, as_schedule, momentum_weight
 from zolal.solvers import MDLAL, Solver
+from zolal.solvers.mdlal import OUTPUTS
 
 
 class Method(NamedTuple):
@@ -21,6 +22,16 @@ class Method(NamedTuple):
     smoothing: Schedule
     check_directions: int
     max_iterations: int | None
+
+
+SCHEDULED = dict(
+    step_size=positive,
+    penalty=positive,
+    dual_step=nonnegative,
+    smoothing=positive,
+    num_directions=positive_int,
+    momentum=momentum_weight,
+)
 
 
 @final
@@ -51,10 +62,21 @@ class MDLALOptions:
 
     def method(self, geometry: Any) -> Method:
         """The solver that these options describe."""
+        checked = {name: as_schedule(f"options[{name!r}]", getattr(self, name), check) for name, check in SCHEDULED.items()}
+        require(self.output in OUTPUTS, "options['output']", f"be one of {OUTPUTS}", self.output)
+        require(isinstance(self.share_base, bool), "options['share_base']", "be True or False", self.share_base)
+        if self.num_initial_directions is not None:
+            positive_int("options['num_initial_directions']", self.num_initial_directions)
         estimator = Momentum(
-            self.num_directions, self.smoothing, self.directions, self.num_initial_directions, self.share_base, self.momentum
+            checked["num_directions"],
+            checked["smoothing"],
+            self.directions,
+            self.num_initial_directions,
+            self.share_base,
+            checked["momentum"],
         )
-        solver = MDLAL(estimator, self.step_size, self.penalty, self.dual_step, as_mirror(geometry, self.delta), self.output)
+        mirror = as_mirror(geometry, nonnegative("options['delta']", self.delta))
+        solver = MDLAL(estimator, checked["step_size"], checked["penalty"], checked["dual_step"], mirror, self.output)
         limit = None if self.max_iterations is None else positive_int("options['max_iterations']", self.max_iterations)
         return Method(solver, self.directions, estimator.smoothing_schedule, self._check_directions(estimator), limit)
 

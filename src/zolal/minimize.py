@@ -11,7 +11,7 @@ from scipy.optimize import Bounds
 
 from zolal._array import Array, copied, is_finite, namespace, norm, to_numpy
 from zolal._checks import positive, positive_int
-from zolal.certify import certify, check_batch
+from zolal.certify import certify, check_batch, exact_gradient
 from zolal.errors import ConstraintError, InvalidArgumentError, UnsupportedError
 from zolal.evaluate import Evaluator, MapEvaluator, VectorizedEvaluator
 from zolal.kkt import KKT
@@ -22,9 +22,10 @@ from zolal.recording import Recorder
 from zolal.regularizers import Regularizer, Zero
 from zolal.result import Result, Status
 from zolal.sets import Box, ConvexSet, WholeSpace
+from zolal.solvers import State
 from zolal.stopping import Callback, MaxEvaluations, MaxIterations, ResidualBelow, StoppingRule
 
-FAILURES = (Status.EVALUATION_FAILED, Status.CONSTRAINT_FAILED, Status.DIVERGED)
+FAILURES = (Status.EVALUATION_FAILED, Status.CONSTRAINT_FAILED, Status.DIVERGED, Status.OPTION_FAILED)
 
 
 def minimize(
@@ -63,7 +64,7 @@ def minimize(
     sample: draws xi from a numpy Generator; the same xi is then used at both ends of each difference, which removes most noise.
     gradient: the exact gradient of f where it is known; used for the final KKT measures only.
     method: "mdlal", Algorithm 1 of the paper. geometry: p >= 2, a MirrorMap, or "auto", which is 2 (Euclidean) for mdlal.
-    maxfev: the most evaluations of fun, never exceeded; 500 d unless given, or what one step and the check need.
+    maxfev: the most evaluations of fun, never exceeded; unless given 500 d, or what some 200 steps cost if that is more.
     tol: the KKT residual to reach.
     workers: 1, or a map-like callable such as `Pool.map`. rng: a seed or a numpy Generator; the run is a function of it.
     callback: called with the state (k, x, multipliers, stationarity, feasibility) after each step; returning True stops.
@@ -98,16 +99,27 @@ def minimize(
     chosen = as_method(method, geometry, options)
     seed, tol = _seed(rng), positive("minimize(tol=...)", tol)
     evaluator = _evaluator(problem, workers)
+    if problem.gradient is not None:
+        exact_gradient(problem.gradient, x)
     state = chosen.solver.init(problem, x, seed)
     budget = _budget(maxfev, problem.dimension, len(chosen.solver.ask(state)), 2 * chosen.check_directions)
-    rule: StoppingRule = ResidualBelow(tol) | MaxEvaluations(budget)
-    if chosen.max_iterations is not None:
-        rule = rule | MaxIterations(chosen.max_iterations)
-    if callback is not None:
-        rule = Callback(callback) | rule
-    recorder = Recorder()
-    outcome = run(chosen.solver, state, evaluator, rule, recorder)
-    return _result(chosen, outcome, evaluator, recorder, tol)
+    return _confirmed_run(chosen, state, evaluator, budget, tol, callback)
+
+
+def _confirmed_run(chosen: Method, state: State, evaluator: Evaluator, budget: int, tol: float, callback: Any) -> Result:
+    """Run and check; where the check does not confirm the run's own residual, go on, and check again after as many steps as before."""
+    recorder, nfev, earliest = Recorder(), 0, 0
+    while True:
+        rule: StoppingRule = ResidualBelow(tol, earliest) | MaxEvaluations(budget)
+        if chosen.max_iterations is not None:
+            rule = MaxIterations(chosen.max_iterations) | rule
+        if callback is not None:
+            rule = Callback(callback) | rule
+        outcome = run(chosen.solver, state, evaluator, rule, recorder, nfev)
+        result = _result(chosen, outcome, evaluator, recorder, tol)
+        if result.status is not Status.CONVERGED or result.success:
+            return result
+        state, nfev, earliest = outcome.state, result.nfev, 2 * outcome.state.k
 
 
 def _whole_problem(problem: Problem, described: dict[str, Any]) -> Problem:
@@ -133,7 +145,7 @@ def _result(chosen: Method, outcome: Outcome, evaluator: Evaluator, recorder: Re
     mirror, step_size = chosen.solver.measures_at(state)
     batch = None
     if not failed and chosen.check_directions:
-        batch = check_batch(x, chosen.directions, chosen.check_directions, chosen.smoothing(state.k), state.seed, state.k)
+        batch = check_batch(x, chosen.directions, chosen.check_directions, chosen.smoothing(max(state.k - 1, 0)), state.seed, state.k)
     certificate = certify(state.form, candidate, mirror, step_size, batch, evaluator)
     if certificate.stop is not None and not failed:
         stop, failed = certificate.stop, True
@@ -194,6 +206,8 @@ def _start(x0: Any) -> Array:
         raise InvalidArgumentError(f"`x0` must be a vector with at least one entry, got shape {tuple(x.shape)}.")
     if xp.isdtype(x.dtype, "integral"):
         x = xp.astype(x, xp.float64)
+    if x.dtype not in (xp.float32, xp.float64):
+        raise InvalidArgumentError(f"`x0` must have single or double precision, got dtype {x.dtype}.")
     if not is_finite(x):
         bad = int(np.flatnonzero(~np.isfinite(to_numpy(x)))[0])
         raise InvalidArgumentError(f"`x0` must be finite, got {float(x[bad])} at entry {bad}.")
@@ -252,7 +266,7 @@ def _evaluator(problem: Problem, workers: Any) -> Evaluator:
 def _budget(maxfev: int | None, dimension: int, first_step: int, check: int) -> int:
     """The evaluations that the run may take, after what the final check needs."""
     if maxfev is None:
-        return max(500 * dimension - check, first_step)
+        return max(500 * dimension, 400 * first_step) - check
     needed = f"{first_step} evaluations for the first step and {check} for the final check"
     if positive_int("minimize(maxfev=...)", maxfev) < first_step + check:
         raise InvalidArgumentError(f"`maxfev` must be at least {first_step + check}: {needed}, got {maxfev}.")

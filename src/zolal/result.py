@@ -15,6 +15,7 @@ class Status(IntEnum):
     EVALUATION_FAILED = 4
     CONSTRAINT_FAILED = 5
     DIVERGED = 6
+    OPTION_FAILED = 7
 
     @property
     def sentence(self) -> str:
@@ -28,6 +29,7 @@ _SENTENCES = {
     Status.CALLBACK: "The callback asked to stop.",
     Status.EVALUATION_FAILED: "The objective failed.",
     Status.CONSTRAINT_FAILED: "A constraint failed.",
+    Status.OPTION_FAILED: "An option's schedule failed.",
     Status.DIVERGED: "The iterates are no longer finite; a smaller step_size or penalty may help.",
 }
 

@@ -48,7 +48,11 @@ class Checked:
     check: Callable[[str, Any], Any]
 
     def __call__(self, k: int) -> float:
-        return self.check(f"{self.name}({k})", self.schedule(k))
+        try:
+            value = self.schedule(k)
+        except Exception as error:
+            raise InvalidArgumentError(f"`{self.name}` raised {type(error).__name__} at iteration {k}: {error}.") from error
+        return self.check(f"{self.name} at iteration {k}", value)
 
 
 def as_schedule(name: str, value: Any, check: Callable[[str, Any], Any]) -> Schedule:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from zolal.result import Status
-from zolal.solvers.base import State
+from zolal.solvers.base import Solver, State
 
 
 class Stop(NamedTuple):
@@ -25,7 +25,12 @@ class Progress:
 
     state: State
     nfev: int
-    next_cost: int
+    solver: Solver
+
+    @property
+    def next_cost(self) -> int:
+        """The evaluations of the next step; asked for only by rules that need it."""
+        return len(self.solver.ask(self.state))
 
 
 class StoppingRule(ABC):
@@ -92,23 +97,28 @@ class MaxIterations(StoppingRule):
 @final
 @dataclass(frozen=True)
 class ResidualBelow(StoppingRule):
-    """Stops when the residual that the run measures by itself is at most tol."""
+    """Stops when the residual that the run measures by itself is at most tol, after so many steps at the earliest."""
 
     tol: float
+    earliest: int = 0
 
     def __call__(self, progress: Progress) -> Stop | None:
-        return Stop(Status.CONVERGED, Status.CONVERGED.sentence) if progress.state.residual <= self.tol else None
+        below = progress.state.k >= self.earliest and progress.state.residual <= self.tol
+        return Stop(Status.CONVERGED, Status.CONVERGED.sentence) if below else None
 
 
 @final
 @dataclass(frozen=True)
 class Callback(StoppingRule):
-    """Stops when the user's function of the state, called after every step, returns True."""
+    """Stops when the user's function of the state, called after every step, returns True or raises StopIteration, as in SciPy."""
 
     function: Callable[[Any], Any]
 
     def __call__(self, progress: Progress) -> Stop | None:
         if progress.state.k == 0:
             return None
-        answer = self.function(progress.state)
+        try:
+            answer = self.function(progress.state)
+        except StopIteration:
+            answer = True
         return Stop(Status.CALLBACK, Status.CALLBACK.sentence) if isinstance(answer, (bool, np.bool_)) and answer else None

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
-from scipy.sparse.linalg import aslinearoperator
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import zolal
 from zolal.constraints import Equalities, as_constraints
@@ -259,7 +259,6 @@ BAD = {
     "operator transposed": (zolal.Constraint(curved, jac=lambda x: aslinearoperator(curved_jac(x).T)), "got (3, 2)"),
     "jac is complex": (zolal.Constraint(square, jac=lambda x: x * 1j), "real"),
     "vjp of wrong shape": (zolal.Constraint(square, vjp=lambda x, y: y), "`vjp` must return shape (3,), got (1,)"),
-    "fun not callable": (zolal.Constraint(3.0), "callable"),
     "matrix too narrow": (LinearConstraint(np.ones((2, 2)), 0, 1), "one column per variable (3), got a matrix of shape (2, 2)"),
     "dict without type": ({"fun": square}, "'type' ('eq' or 'ineq')"),
     "dict of unknown type": ({"type": "le", "fun": square}, "'le'"),
@@ -294,3 +293,31 @@ def test_a_constraint_that_writes_into_its_argument_does_not_move_the_run():
     polite = solve(zolal.Constraint(lambda x: (x - 1) @ (x - 1), 1.0, 1.0, jac=lambda x: 2 * (x - 1)), max_iterations=5)
     rude = solve(zolal.Constraint(shifted, 1.0, 1.0, jac=lambda x: 2 * (x - 1)), max_iterations=5)
     assert_array_equal(rude.x, polite.x)
+
+
+@pytest.mark.parametrize(
+    "bad", [dict(fun=3.0), dict(fun=square, jac=np.ones((1, 3))), dict(fun=square, vjp="none")], ids=["fun", "jac", "vjp"]
+)
+def test_what_must_be_callable_is_refused_at_once(bad):
+    with pytest.raises(zolal.InvalidArgumentError, match="of a constraint must be callable, got"):
+        zolal.Constraint(**bad)
+
+
+@pytest.mark.parametrize(
+    "form", [NonlinearConstraint(square, 0, 0, jac=np.ones((1, 3))), dict(type="eq", fun=square, jac=np.ones(3))], ids=["scipy", "slsqp"]
+)
+def test_a_jacobian_that_is_an_array_is_not_ignored(form):
+    with pytest.raises(zolal.InvalidArgumentError, match="`jac` of a constraint must be callable"):
+        as_constraints(form, 3)
+
+
+@pytest.mark.parametrize("name", ["2-point", "3-point", "cs"])
+def test_scipys_names_for_differences_mean_numerical_derivatives(name):
+    (constraint,) = as_constraints(NonlinearConstraint(square, 0, 0, jac=name), 3)
+    assert constraint.jac is None
+
+
+def test_an_operator_without_a_transpose_is_one_sentence_at_the_start():
+    operator = LinearOperator((1, 3), matvec=lambda v: np.ones((1, 3)) @ v, dtype=float)
+    with pytest.raises(zolal.ConstraintError, match="`jac` raised NotImplementedError"):
+        Problem(np.sum, 3, zolal.Constraint(square, jac=lambda x: operator)).equalities(np.ones(3))

@@ -1,6 +1,7 @@
 """What a run of `minimize` promises: counts, reproducibility, samples, outputs and schedules."""
 
 import itertools
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -116,10 +117,11 @@ def test_maxfev_is_never_exceeded(maxfev, n, n0, share_base):
     assert res.nfev == len(fun.calls) <= maxfev
 
 
-def test_the_default_maxfev_is_500_per_variable():
+@pytest.mark.parametrize(("directions", "budget"), [(1, 1500), (4, 3200)])
+def test_the_default_maxfev_is_500_per_variable_or_200_steps(directions, budget):
     fun = Counted()
-    res = solve(fun, maxfev=None, tol=1e-12)
-    assert 1500 - 16 < res.nfev == len(fun.calls) <= 1500
+    res = solve(fun, maxfev=None, tol=1e-12, options=dict(num_directions=directions))
+    assert budget - 4 * directions < res.nfev == len(fun.calls) <= budget
 
 
 def test_the_same_rng_gives_the_same_bits_whoever_evaluates():
@@ -302,14 +304,14 @@ def test_penalty_and_dual_step_schedules_are_followed():
         ),
     )
     assert_allclose(res.x, [x], rtol=1e-12)
-    assert_allclose(res.multipliers, [lam + 7 * (x - 1.0)], rtol=1e-12)
+    assert_allclose(res.multipliers, [lam + 6 * (x - 1.0)], rtol=1e-12)  # the last step's penalty
 
 
 def test_a_smoothing_schedule_is_followed():
     fun = Counted()
     solve(fun, options=dict(smoothing=lambda k: 0.5 / (k + 1), num_directions=1, momentum=1.0, kkt_directions=1, max_iterations=3))
     moved = [np.abs(b[0] - a[0]) for a, b in zip(fun.calls[::2], fun.calls[1::2], strict=True)]
-    assert_allclose(moved, np.outer(0.5 / np.arange(1, 5), np.ones(3)))
+    assert_allclose(moved, np.outer([0.5, 0.25, 0.5 / 3, 0.5 / 3], np.ones(3)))  # the check takes the last step's
 
 
 def test_num_directions_and_momentum_schedules_set_the_cost():
@@ -323,8 +325,18 @@ BAD_SCHEDULES = {"step_size": 0.0, "penalty": -1.0, "dual_step": -0.5, "smoothin
 @pytest.mark.parametrize(("name", "value"), BAD_SCHEDULES.items())
 def test_a_schedule_is_checked_at_every_step(name, value):
     good = dict(step_size=0.1, penalty=1.0, dual_step=1.0, smoothing=1e-3, momentum=0.5, num_directions=2)[name]
-    with pytest.raises(zolal.InvalidArgumentError, match=rf"{name}=\.\.\.\)\(2\)` must .* got {value}"):
-        solve(options={name: lambda k: value if k == 2 else good})
+    res = solve(options={name: lambda k: value if k == 2 else good})
+    assert (res.status, res.nit, res.success) == (zolal.Status.OPTION_FAILED, 2, False)
+    assert re.search(rf"`options\['{name}'\] at iteration 2` must .* got {value}", res.message)
+    with pytest.raises(zolal.InvalidArgumentError, match=rf"`options\['{name}'\] at iteration 0` must"):
+        solve(options={name: lambda k: value})
+
+
+def test_a_schedule_that_raises_keeps_what_was_found():
+    res = solve(options=dict(step_size=lambda k: [0.1, 0.1, 0.1][k]))
+    assert (res.status, res.nit) == (zolal.Status.OPTION_FAILED, 3)
+    assert "IndexError at iteration 3" in res.message
+    assert solve(options=dict(step_size=lambda k: [0.1, 0.1, 0.1][k], max_iterations=3)).status is zolal.Status.MAX_ITERATIONS
 
 
 @pytest.mark.parametrize("geometry", [4, 2.0, "auto", SmoothedLq(4, 1e-3), Euclidean()], ids=str)

@@ -173,7 +173,57 @@ def test_iterates_that_run_away_end_with_diverged(constraints):
 
 
 def test_an_exact_gradient_that_raises_does_not_lose_the_run():
-    res = solve(lambda x: float((x - 1) @ (x - 1)), gradient=lambda x: raises())
+    calls = []
+    res = solve(lambda x: float((x - 1) @ (x - 1)), gradient=lambda x: raises() if calls else calls.append(1) or 2 * (x - 1))
     assert np.isfinite(res.x).all()
     assert not res.success
     assert "ConnectionError" in res.message
+
+
+@pytest.mark.parametrize("gradient", [lambda x: np.ones(3), lambda x: 0.0, lambda x: x * np.nan, lambda x: x * 1j, lambda x: raises()])
+def test_a_wrong_gradient_is_refused_before_anything_is_evaluated(gradient):
+    evaluated = []
+    with pytest.raises(zolal.ObjectiveError, match="The gradient"):
+        solve(lambda x: evaluated.append(1) or float(x @ x), gradient=gradient)
+    assert not evaluated
+
+
+def test_an_unsupported_combination_is_told_before_anything_is_evaluated():
+    evaluated = []
+    with pytest.raises(zolal.UnsupportedError, match="supported"):
+        solve(lambda x: evaluated.append(1) or float(x @ x), bounds=[(0, 1)] * 2, regularizer=zolal.regularizers.GroupL2(0.1, [1, 1]))
+    assert not evaluated
+
+
+def test_a_sample_that_raises_is_told_as_the_samples():
+    res = solve(lambda x, xi: 0.0, sample=lambda rng: raises())
+    assert res.status is zolal.Status.EVALUATION_FAILED
+    assert res.message.startswith("`sample` raised ConnectionError")
+
+
+@pytest.mark.parametrize(
+    ("workers", "words"), [(lambda f, items: raises(), "`workers` raised"), (lambda f, items: [f(0)], "`workers` returned 1 of")]
+)
+def test_workers_that_fail_are_named(workers, words):
+    res = solve(lambda x: float(x @ x), workers=workers)
+    assert res.status is zolal.Status.EVALUATION_FAILED
+    assert words in res.message
+
+
+def test_a_smoothing_that_rounding_swallows_is_no_success():
+    with pytest.raises(zolal.InvalidArgumentError, match=r"smoothing 1.0e-04 is lost in the rounding of x"):
+        zolal.minimize(lambda x: float(np.sum((x / 1e12 - 3) ** 2)), np.full(2, 1e13), rng=0, options=dict(step_size=0.1))
+    res = zolal.minimize(lambda x: float((x - 0.3) @ (x - 0.3)), np.zeros(2), rng=0, maxfev=100_000, options=dict(step_size=1e3))
+    assert not res.success
+    assert "lost in the rounding" in res.message
+
+
+def test_a_residual_that_the_check_does_not_confirm_does_not_end_the_run():
+    noise = np.random.default_rng(0)
+    options = dict(step_size=0.02, num_directions=2, smoothing=1e-2, momentum=1.0)
+    res = zolal.minimize(
+        lambda x: float(x @ x) + 1e-3 * noise.standard_normal(), np.full(4, 0.5), rng=0, maxfev=4000, tol=0.05, options=options
+    )
+    assert (res.trace["stationarity"] <= 0.05).any()
+    assert res.success or res.nfev > 4000 - 16
+    assert res.nfev <= 4000

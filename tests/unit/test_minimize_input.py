@@ -55,15 +55,17 @@ def test_a_bad_x0_is_refused(x0, fragment):
 BAD_OPTIONS = {
     "step_size is zero": (dict(step_size=0.0), "be a positive number, got 0.0"),
     "step_size is a word": (dict(step_size="small"), "got 'small'"),
-    "penalty is negative": (dict(penalty=-1.0), "penalty=...)` must be a positive number, got -1.0"),
-    "dual_step is negative": (dict(dual_step=-1.0), "dual_step=...)` must be a nonnegative number, got -1.0"),
-    "smoothing is zero": (dict(smoothing=0), "smoothing=...)` must be a positive number, got 0"),
-    "smoothing is nan": (dict(smoothing=np.nan), "smoothing=...)` must be a number or a function of the iteration, got nan"),
+    "penalty is negative": (dict(penalty=-1.0), "options['penalty']` must be a positive number, got -1.0"),
+    "dual_step is negative": (dict(dual_step=-1.0), "options['dual_step']` must be a nonnegative number, got -1.0"),
+    "smoothing is zero": (dict(smoothing=0), "options['smoothing']` must be a positive number, got 0"),
+    "smoothing is nan": (dict(smoothing=np.nan), "options['smoothing']` must be a number or a function of the iteration, got nan"),
     "momentum is zero": (dict(momentum=0.0), "lie in (0, 1], got 0.0"),
     "momentum is above one": (dict(momentum=1.5), "lie in (0, 1], got 1.5"),
-    "no directions": (dict(num_directions=0), "num_directions=...)` must be a positive integer, got 0"),
+    "no directions": (dict(num_directions=0), "options['num_directions']` must be a positive integer, got 0"),
     "half a direction": (dict(num_directions=2.5), "positive integer, got 2.5"),
-    "no initial directions": (dict(num_initial_directions=0), "num_initial_directions=...)` must be a positive integer, got 0"),
+    "no initial directions": (dict(num_initial_directions=0), "options['num_initial_directions']` must be a positive integer, got 0"),
+    "directions a list": (dict(directions=["sphere"]), "got ['sphere']"),
+    "share_base a word": (dict(share_base="no"), "options['share_base']` must be True or False, got 'no'"),
     "unknown directions": (dict(directions="cube"), "'rademacher', 'sphere', 'gaussian', got 'cube'"),
     "unknown output": (dict(output="median"), "got 'median'"),
     "no iterations": (dict(max_iterations=0), "positive integer, got 0"),
@@ -77,7 +79,7 @@ def test_a_bad_option_is_refused(option, fragment):
 
 
 def test_a_negative_delta_is_refused():
-    assert "delta=...)` must be a nonnegative number, got -1" in refusal(geometry=4, **with_option(delta=-1))
+    assert "options['delta']` must be a nonnegative number, got -1" in refusal(geometry=4, **with_option(delta=-1))
 
 
 def test_an_unknown_option_is_answered_with_the_known_ones():
@@ -224,3 +226,8 @@ def test_x0_must_fit_the_problem():
 )
 def test_a_problem_says_everything_about_the_problem(argument):
     assert next(iter(argument)) in refusal(zolal.Problem(square, 2), [1.0, 2.0], **argument)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.longdouble])
+def test_only_single_and_double_precision_are_taken(dtype):
+    assert "single or double precision" in refusal(square, np.zeros(2, dtype))

@@ -10,7 +10,7 @@ from zolal.stopping import AllOf, AnyOf, Callback, MaxEvaluations, MaxIterations
 
 
 def progress(k=3, nfev=10, next_cost=4, residual=0.5):
-    return Progress(SimpleNamespace(k=k, residual=residual), nfev, next_cost)
+    return Progress(SimpleNamespace(k=k, residual=residual), nfev, SimpleNamespace(ask=lambda state: range(next_cost)))
 
 
 @pytest.mark.parametrize(("limit", "stops"), [(13, True), (14, False), (15, False), (9, True)])
@@ -76,3 +76,20 @@ def test_rules_nest():
 def test_every_status_has_a_sentence(status):
     assert status.sentence.endswith(".")
     assert status.sentence[0].isupper()
+
+
+def test_a_callback_stops_with_stop_iteration_as_in_scipy():
+    def stop(state):
+        raise StopIteration
+
+    assert Callback(stop)(progress()).status == Status.CALLBACK
+
+
+def test_residual_below_waits_for_its_earliest_step():
+    rule = ResidualBelow(1.0, earliest=4)
+    assert rule(progress(k=3)) is None
+    assert rule(progress(k=4)).status == Status.CONVERGED
+
+
+def test_max_iterations_does_not_ask_what_a_step_would_cost():
+    assert (MaxIterations(3) | MaxEvaluations(5))(Progress(SimpleNamespace(k=3), 0, None)).status == Status.MAX_ITERATIONS

@@ -33,6 +33,12 @@ class Constraint:
     jac: Callable[[Array], Any] | None = None
     vjp: Callable[[Array, Array], Any] | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("fun", "jac", "vjp"):
+            value = getattr(self, name)
+            if not callable(value) and (value is not None or name == "fun"):
+                raise InvalidArgumentError(f"`{name}` of a constraint must be callable, got {value!r}.")
+
     def value_at(self, x: Array) -> Array:
         """fun(x) as a vector."""
         return as_vector(_call("fun", self.fun, copied(x)), x)
@@ -48,7 +54,7 @@ class Constraint:
         if scipy.sparse.issparse(jacobian):
             return _real("Jacobian", np.asarray(jacobian.T @ to_numpy(y)), x)
         if isinstance(jacobian, LinearOperator):
-            return like(jacobian.rmatvec(to_numpy(y)), x)
+            return _real("Jacobian", _call("jac", jacobian.rmatvec, to_numpy(y)), x)
         return namespace(x).matmul(y, jacobian)
 
     def jacobian_at(self, x: Array) -> Any:
@@ -88,6 +94,7 @@ class Constraint:
         shape = tuple(self.jacobian_at(x).shape)
         if shape != (rows, dimension):
             raise InvalidArgumentError(f"The Jacobian of the constraint must have shape ({rows}, {dimension}), got {shape}.")
+        self.vjp_at(x, namespace(x).ones_like(value))
         return rows
 
 

@@ -1,6 +1,6 @@
 """SciPy's ways of writing constraints, turned into `Constraint`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ def _as_constraint(item: Any, dimension: int) -> Constraint:
     if isinstance(item, Constraint):
         return item
     if isinstance(item, NonlinearConstraint):
-        return Constraint(item.fun, item.lb, item.ub, jac=item.jac if callable(item.jac) else None)
+        return Constraint(item.fun, item.lb, item.ub, jac=_derivative(item.jac))
     if isinstance(item, LinearConstraint):
         return _linear(item, dimension)
     if isinstance(item, Bounds):
@@ -51,9 +51,14 @@ def _slsqp(item: Mapping[str, Any]) -> Constraint:
             f"A constraint dict must have 'type' ('eq' or 'ineq'), a callable 'fun' and perhaps 'jac', 'vjp', 'args', got {dict(item)!r}."
         )
     args = tuple(item.get("args", ()))
-    jac, vjp = (_with_args(item[name], args) if callable(item.get(name)) else None for name in ("jac", "vjp"))
+    jac, vjp = (_with_args(_derivative(item.get(name)), args) for name in ("jac", "vjp"))
     return Constraint(_with_args(item["fun"], args), 0.0, 0.0 if item["type"] == "eq" else np.inf, jac=jac, vjp=vjp)
 
 
-def _with_args(function: Callable[..., Any], args: tuple[Any, ...]) -> Callable[..., Any]:
-    return (lambda x, *rest: function(x, *rest, *args)) if args else function
+def _derivative(given: Any) -> Any:
+    """None where SciPy would take differences; a wrong kind of thing is left for `Constraint` to refuse."""
+    return None if isinstance(given, str) and given in ("2-point", "3-point", "cs") else given
+
+
+def _with_args(function: Any, args: tuple[Any, ...]) -> Any:
+    return (lambda x, *rest: function(x, *rest, *args)) if args and callable(function) else function

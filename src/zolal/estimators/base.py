@@ -1,13 +1,14 @@
 """What an estimator asks for and how it answers: queries described by a few numbers, gradients from their values."""
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from zolal._array import Array, copied, namespace
-from zolal._checks import positive, positive_int
+from zolal._array import Array, copied, namespace, norm
+from zolal._checks import positive, positive_int, require
 from zolal.directions import Directions, Gaussian, Rademacher, Sphere
 from zolal.errors import InvalidArgumentError
 from zolal.schedules import Schedule, as_schedule
@@ -53,6 +54,12 @@ class QueryBatch:
 
     def __len__(self) -> int:
         return self.per_base * len(self.bases)
+
+    @property
+    def resolved(self) -> bool:
+        """Whether nu still moves the largest coordinate; otherwise all slopes would be 0, which says nothing."""
+        limits = (8.0 * float(namespace(base).finfo(base.dtype).eps) * norm(base, math.inf) for base in self.bases)
+        return all(self.smoothing > limit for limit in limits)
 
     def query(self, i: int) -> Query:
         """The i-th evaluation's identity."""
@@ -116,8 +123,9 @@ class Estimator(ABC):
 
     def __post_init__(self) -> None:
         name = type(self).__name__
-        if self.directions not in KINDS:
+        if not isinstance(self.directions, str) or self.directions not in KINDS:
             raise InvalidArgumentError(f"`{name}(directions=...)` must be one of {', '.join(map(repr, KINDS))}, got {self.directions!r}.")
+        require(isinstance(self.share_base, bool), f"{name}(share_base=...)", "be True or False", self.share_base)
         if self.num_initial_directions is not None:
             positive_int(f"{name}(num_initial_directions=...)", self.num_initial_directions)
         object.__setattr__(self, "count_schedule", as_schedule(f"{name}(num_directions=...)", self.num_directions, positive_int))

@@ -232,9 +232,10 @@ class SimplexLeaf(SurfaceLeaf):
         if self.log_theta is None or abs(missing) <= EXACT * self.radius:
             return super().solution()
         x, xp = self.point.x, namespace(self.point.x)
-        a, r = maximum(x * x + self.terms.delta**2, TINY), 0.5 * self.terms.q - 1.0
-        slope = a**r * (1.0 + 2.0 * r * x * x / a) * bounded(-self.log_kappa) + self.terms.linear
-        share = xp.where(x != 0.0, 1.0 / slope, xp.zeros_like(x))
+        a, r = x * x + self.terms.delta**2, 0.5 * self.terms.q - 1.0
+        inverse = a**-r  # 0 for an x so small that no change of theta moves it
+        slope = (1.0 + 2.0 * r * x * x / maximum(a, TINY)) * bounded(-self.log_kappa) + self.terms.linear * inverse
+        share = xp.where(x != 0.0, inverse / slope, xp.zeros_like(x))
         return xp.sign(x) * maximum(xp.abs(x) + share * (missing / float(xp.sum(share))), 0.0)
 
     def start_from(self, sample: SurfaceLeaf) -> None:

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 
 from zolal._array import Array, dot
-from zolal._checks import positive
+from zolal._checks import positive, require
 from zolal.regularizers.base import Regularizer
 from zolal.sets.base import ConvexSet
 
@@ -64,4 +64,6 @@ def bregman_step(mirror: MirrorMap, region: ConvexSet, regularizer: Regularizer,
     >>> bregman_step(Euclidean(), Box(0.0, 1.0), Zero(), np.array([0.5, 0.5]), np.array([1.0, -4.0]), 0.25).tolist()
     [0.25, 1.0]
     """
+    shapes = tuple(getattr(x, "shape", ())), tuple(getattr(g, "shape", ()))
+    require(shapes[0] == shapes[1] and len(shapes[0]) == 1, "bregman_step(x, g)", "be two vectors of one length", shapes)
     return mirror.step(region, regularizer, x, g, positive("bregman_step(step_size=...)", step_size))

@@ -3,8 +3,8 @@ from dataclasses import dataclass
 from typing import final
 
 from zolal._array import Array, concatenate, split
-from zolal._checks import positive_int
-from zolal.errors import InvalidArgumentError, UnsupportedError
+from zolal._checks import pairs
+from zolal.errors import UnsupportedError
 from zolal.mirror.base import MirrorMap
 from zolal.regularizers import BlockSum, Regularizer
 from zolal.sets import ConvexSet, Product, WholeSpace
@@ -22,14 +22,7 @@ class Block(MirrorMap):
     parts: Sequence[tuple[MirrorMap, int]]
 
     def __post_init__(self) -> None:
-        for part in self.parts:
-            if not (isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], MirrorMap)):
-                raise InvalidArgumentError(f"`Block([(mirror, size), ...])` must hold pairs of a mirror map and its size, got {part!r}.")
-        if not self.parts:
-            raise InvalidArgumentError("`Block([(mirror, size), ...])` must hold at least one pair, got an empty list.")
-        object.__setattr__(
-            self, "parts", tuple((mirror, positive_int("Block([(mirror, size), ...]) size", size)) for mirror, size in self.parts)
-        )
+        object.__setattr__(self, "parts", pairs("Block([(mirror, size), ...])", self.parts, MirrorMap))
 
     @property
     def sizes(self) -> tuple[int, ...]:

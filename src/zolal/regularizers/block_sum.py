@@ -3,8 +3,7 @@ from dataclasses import dataclass
 from typing import final
 
 from zolal._array import Array, concatenate, split
-from zolal._checks import positive_int
-from zolal.errors import InvalidArgumentError
+from zolal._checks import pairs
 from zolal.regularizers.base import Regularizer
 
 
@@ -16,15 +15,7 @@ class BlockSum(Regularizer):
     parts: Sequence[tuple[Regularizer, int]]
 
     def __post_init__(self) -> None:
-        for part in self.parts:
-            if not (isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], Regularizer)):
-                raise InvalidArgumentError(
-                    f"`BlockSum([(regularizer, size), ...])` must hold pairs of a regularizer and its size, got {part!r}."
-                )
-        if not self.parts:
-            raise InvalidArgumentError("`BlockSum([(regularizer, size), ...])` must hold at least one pair, got an empty list.")
-        parts = tuple((h, positive_int("BlockSum([(regularizer, size), ...]) size", size)) for h, size in self.parts)
-        object.__setattr__(self, "parts", parts)
+        object.__setattr__(self, "parts", pairs("BlockSum([(regularizer, size), ...])", self.parts, Regularizer))
 
     @property
     def sizes(self) -> tuple[int, ...]:

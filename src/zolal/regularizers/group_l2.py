@@ -3,7 +3,7 @@ from dataclasses import dataclass
 from typing import final
 
 from zolal._array import Array, concatenate, norm, split
-from zolal._checks import nonnegative, positive_int
+from zolal._checks import nonnegative, positive_int, require
 from zolal.regularizers.base import Regularizer
 
 
@@ -21,6 +21,7 @@ class GroupL2(Regularizer):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weight", nonnegative("GroupL2(weight=...)", self.weight))
+        require(isinstance(self.sizes, Sequence) and len(self.sizes) > 0, "GroupL2(sizes=...)", "be a list of group sizes", self.sizes)
         object.__setattr__(self, "sizes", tuple(positive_int("GroupL2(sizes=...)", size) for size in self.sizes))
 
     @property

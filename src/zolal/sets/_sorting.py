@@ -1,5 +1,7 @@
 """The projection that the simplex and the l1 ball share."""
 
+from array_api_compat import device
+
 from zolal._array import Array, maximum, namespace
 
 
@@ -12,7 +14,7 @@ def project_simplex(x: Array, radius: float) -> Array:
     x = x - xp.max(x)
     descending = xp.sort(x, descending=True)
     excess = xp.cumulative_sum(descending) - radius
-    ranks = xp.astype(xp.arange(1, x.shape[0] + 1), x.dtype)
+    ranks = xp.arange(1, x.shape[0] + 1, dtype=x.dtype, device=device(x))
     size = int(xp.sum(xp.astype(descending * ranks > excess, xp.int64)))
     theta = (float(xp.sum(descending[:size])) - radius) / size
     projected = maximum(x - theta, 0.0)

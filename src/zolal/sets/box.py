@@ -21,7 +21,10 @@ class Box(ConvexSet):
     upper: Any
 
     def __post_init__(self) -> None:
-        lower, upper = (np.asarray(to_numpy(bound), dtype=float) for bound in (self.lower, self.upper))
+        try:
+            lower, upper = (np.asarray(to_numpy(bound), dtype=float) for bound in (self.lower, self.upper))
+        except (TypeError, ValueError):
+            raise InvalidArgumentError(f"`Box` bounds must be numbers or vectors, got {self.lower!r} and {self.upper!r}.") from None
         if lower.ndim > 1 or upper.ndim > 1 or (lower.ndim == upper.ndim == 1 and lower.shape != upper.shape):
             raise InvalidArgumentError(
                 f"`Box` bounds must be numbers or vectors of one length, got shapes {lower.shape} and {upper.shape}."

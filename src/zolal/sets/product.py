@@ -5,8 +5,7 @@ from typing import final
 import numpy as np
 
 from zolal._array import Array, concatenate, norm, split
-from zolal._checks import positive_int
-from zolal.errors import InvalidArgumentError
+from zolal._checks import pairs
 from zolal.sets.base import TOLERANCE, ConvexSet
 
 
@@ -22,16 +21,9 @@ class Product(ConvexSet):
     parts: Sequence[tuple[ConvexSet, int]]
 
     def __post_init__(self) -> None:
-        parts = []
-        for part in self.parts:
-            if not (isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], ConvexSet)):
-                raise InvalidArgumentError(f"`Product([(set, size), ...])` must hold pairs of a set and its size, got {part!r}.")
-            region, size = part[0], positive_int("Product([(set, size), ...]) size", part[1])
+        object.__setattr__(self, "parts", pairs("Product([(set, size), ...])", self.parts, ConvexSet))
+        for region, size in self.parts:
             region.check_dimension(size)
-            parts.append((region, size))
-        if not parts:
-            raise InvalidArgumentError("`Product([(set, size), ...])` must hold at least one pair, got an empty list.")
-        object.__setattr__(self, "parts", tuple(parts))
 
     @property
     def sizes(self) -> tuple[int, ...]:

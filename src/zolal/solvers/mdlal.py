@@ -68,6 +68,8 @@ class MDLAL(Solver[MDLALState]):
         form = SlackForm(problem, problem.equalities(x0))
         z = form.start(x0)
         c = form.value(z)
+        # an unsupported combination is told before anything is evaluated
+        bregman_step(form.geometry(self.mirror), form.region, form.regularizer, z, 0.0 * z, self.step_size_schedule(0))
         start = Candidate(z, 0.0 * c, None)
         _, feasibility = kkt_measures(self.mirror, 0.0 * z, c)
         return MDLALState(form, seed, 0, z, c, math.nan, feasibility, 0.0 * c, self.estimator.start(seed), start, math.inf, start, 0.0 * z)
@@ -105,7 +107,7 @@ class MDLAL(Solver[MDLALState]):
             return state.random
         z = state.mean if self.output_rule == "average" else state.z
         c = state.form.value(z) if self.output_rule == "average" else state.c
-        return Candidate(z, penalized_multipliers(state.multipliers, c, self.penalty_schedule(state.k)), state.memory.gradient)
+        return Candidate(z, penalized_multipliers(state.multipliers, c, self.penalty_schedule(state.k - 1)), state.memory.gradient)
 
     def best(self, state: MDLALState) -> Candidate:
         return state.best
