@@ -302,7 +302,7 @@ def test_the_bounds_are_the_printed_ones(nu, L, S, sixth, sigma, m):
         (lambda: Momentum(4, 1e-3, num_initial_directions=0), "`Momentum(num_initial_directions=...)` must be a positive integer, got 0."),
         (
             lambda: run(TwoPoint(4, lambda k: 0.0), path(length=1), Oracle(noisy_quadratic)),
-            "`TwoPoint(smoothing=...)(0)` must be a positive number, got 0.0.",
+            "`TwoPoint(smoothing=...) at iteration 0` must be a positive number, got 0.0.",
         ),
     ],
 )

@@ -162,8 +162,11 @@ def test_p_equal_to_two_is_the_euclidean_map_up_to_a_constant(x, y):
         (lambda: SmoothedLq(np.inf, 0.1), "`SmoothedLq(p=...)` must be a finite number >= 2, got inf."),
         (lambda: SmoothedLq("4", 0.1), "`SmoothedLq(p=...)` must be a finite number >= 2, got '4'."),
         (lambda: SmoothedLq(3, -0.1), "`SmoothedLq(delta=...)` must be a nonnegative number, got -0.1."),
-        (lambda: Block([]), "`Block([(mirror, size), ...])` must hold at least one pair, got an empty list."),
-        (lambda: Block([Euclidean()]), "`Block([(mirror, size), ...])` must hold pairs of a mirror map and its size, got Euclidean()."),
+        (lambda: Block([]), "`Block([(mirror, size), ...])` must hold at least one pair of a MirrorMap and its size, got []."),
+        (
+            lambda: Block([Euclidean()]),
+            "`Block([(mirror, size), ...])` must hold at least one pair of a MirrorMap and its size, got Euclidean().",
+        ),
         (lambda: Block([(Euclidean(), 0)]), "`Block([(mirror, size), ...]) size` must be a positive integer, got 0."),
     ],
 )

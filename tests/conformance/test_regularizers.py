@@ -94,10 +94,10 @@ def test_elastic_weights_describe_the_value(h, x):
         (lambda: GroupL2(1, [1.5]), "`GroupL2(sizes=...)` must be a positive integer, got 1.5."),
         (
             lambda: BlockSum([L1(1.0)]),
-            "`BlockSum([(regularizer, size), ...])` must hold pairs of a regularizer and its size, got L1(weight=1.0).",
+            "`BlockSum([(regularizer, size), ...])` must hold at least one pair of a Regularizer and its size, got L1(weight=1.0).",
         ),
         (lambda: BlockSum([(L1(1), -2)]), "`BlockSum([(regularizer, size), ...]) size` must be a positive integer, got -2."),
-        (lambda: BlockSum([]), "`BlockSum([(regularizer, size), ...])` must hold at least one pair, got an empty list."),
+        (lambda: BlockSum([]), "`BlockSum([(regularizer, size), ...])` must hold at least one pair of a Regularizer and its size, got []."),
     ],
 )
 def test_a_bad_argument_gets_one_clear_sentence(make, sentence):

@@ -148,8 +148,11 @@ def test_the_caller_cannot_change_a_box_through_its_bounds():
         (lambda: Box(np.inf, np.inf), "Lower bounds must not exceed upper bounds, got [inf, inf] at coordinate 0."),
         (lambda: Box([0, 1], [1, 2, 3]), "`Box` bounds must be numbers or vectors of one length, got shapes (2,) and (3,)."),
         (lambda: Box(float("nan"), 1.0), "`Box` bounds must not be NaN, got lower=nan, upper=1.0."),
-        (lambda: Product([]), "`Product([(set, size), ...])` must hold at least one pair, got an empty list."),
-        (lambda: Product([Simplex()]), "`Product([(set, size), ...])` must hold pairs of a set and its size, got Simplex(radius=1.0)."),
+        (lambda: Product([]), "`Product([(set, size), ...])` must hold at least one pair of a ConvexSet and its size, got []."),
+        (
+            lambda: Product([Simplex()]),
+            "`Product([(set, size), ...])` must hold at least one pair of a ConvexSet and its size, got Simplex(radius=1.0).",
+        ),
         (lambda: Product([(Simplex(), 0)]), "`Product([(set, size), ...]) size` must be a positive integer, got 0."),
         (lambda: Product([(Box([0, 0], 1), 3)]), "`Box dimension` must match the 3 variables, got 2."),
     ],

@@ -191,7 +191,7 @@ def test_a_wrong_gradient_is_refused_before_anything_is_evaluated(gradient):
 def test_an_unsupported_combination_is_told_before_anything_is_evaluated():
     evaluated = []
     with pytest.raises(zolal.UnsupportedError, match="supported"):
-        solve(lambda x: evaluated.append(1) or float(x @ x), bounds=[(0, 1)] * 2, regularizer=zolal.regularizers.GroupL2(0.1, [1, 1]))
+        solve(lambda x: evaluated.append(1) or float(x @ x), bounds=[(-9, 9)] * 2, regularizer=zolal.regularizers.GroupL2(0.1, [1, 1]))
     assert not evaluated
 
 
