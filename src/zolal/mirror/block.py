@@ -3,6 +3,7 @@ from dataclasses import dataclass
 from typing import final
 
 from zolal._array import Array, concatenate, split
+from zolal._blocks import Blocks
 from zolal._checks import pairs
 from zolal.errors import UnsupportedError
 from zolal.mirror.base import MirrorMap
@@ -12,7 +13,7 @@ from zolal.sets import ConvexSet, Product, WholeSpace
 
 @final
 @dataclass(frozen=True)
-class Block(MirrorMap):
+class Block(Blocks[MirrorMap], MirrorMap):
     """v(x) = v_1(x_1) + v_2(x_2) + ...: consecutive blocks, each in a geometry of its own.
 
     Its p is that of the first block (the variables); the slacks that follow are few and Euclidean. It is 1-strongly convex with respect to
@@ -25,20 +26,8 @@ class Block(MirrorMap):
         object.__setattr__(self, "parts", pairs("Block([(mirror, size), ...])", self.parts, MirrorMap))
 
     @property
-    def sizes(self) -> tuple[int, ...]:
-        return tuple(size for _, size in self.parts)
-
-    @property
-    def dimension(self) -> int:
-        return sum(self.sizes)
-
-    @property
     def p(self) -> float:  # type: ignore[override]
         return self.parts[0][0].p
-
-    def blocks(self, x: Array) -> list[tuple[MirrorMap, Array]]:
-        """Each mirror map with its block of `x`."""
-        return [(mirror, block) for (mirror, _), block in zip(self.parts, split(x, self.sizes), strict=True)]
 
     def potential(self, x: Array) -> float:
         return sum(mirror.potential(block) for mirror, block in self.blocks(x))

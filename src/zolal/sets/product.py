@@ -5,13 +5,14 @@ from typing import final
 import numpy as np
 
 from zolal._array import Array, concatenate, norm, split
+from zolal._blocks import Blocks
 from zolal._checks import pairs
 from zolal.sets.base import TOLERANCE, ConvexSet
 
 
 @final
 @dataclass(frozen=True)
-class Product(ConvexSet):
+class Product(Blocks[ConvexSet], ConvexSet):
     """X_1 x X_2 x ...: consecutive blocks of the variables, each in a set of its own.
 
     >>> Product([(Simplex(), 3), (Box(0, 1), 2)]).dimension
@@ -24,18 +25,6 @@ class Product(ConvexSet):
         object.__setattr__(self, "parts", pairs("Product([(set, size), ...])", self.parts, ConvexSet))
         for region, size in self.parts:
             region.check_dimension(size)
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return tuple(size for _, size in self.parts)
-
-    @property
-    def dimension(self) -> int:
-        return sum(self.sizes)
-
-    def blocks(self, x: Array) -> list[tuple[ConvexSet, Array]]:
-        """Each set with its block of `x`."""
-        return [(region, block) for (region, _), block in zip(self.parts, split(x, self.sizes), strict=True)]
 
     def project(self, x: Array) -> Array:
         return concatenate([region.project(block) for region, block in self.blocks(x)])
