@@ -1,12 +1,15 @@
-"""Every set, regularizer, mirror map, kind of directions and estimator as an instance; the conformance tests run over these."""
+"""Every set, regularizer, mirror map, kind of directions, estimator, solver and problem as an instance, for the conformance tests."""
 
 import numpy as np
 
 from zolal.directions import Gaussian, Rademacher, Sphere
 from zolal.estimators import Momentum, TwoPoint
 from zolal.mirror import Block, Euclidean, SmoothedLq
+from zolal.problems import inventory, l1_box, simplex_lp, sphere_quadratic
 from zolal.regularizers import L1, BlockSum, ElasticNet, GroupL2, Zero
+from zolal.schedules import InverseSqrt
 from zolal.sets import Box, L1Ball, L2Ball, LqBall, NonNegative, Product, Simplex, WholeSpace
+from zolal.solvers import MDLAL
 
 DIMENSION = 6  # of every vector in the conformance tests
 
@@ -35,3 +38,10 @@ ESTIMATORS = [
     Momentum(4, 1e-3, directions="sphere", share_base=True, momentum=0.3),
     Momentum(4, 1e-3, directions="gaussian", momentum=1.0),
 ]
+SOLVERS = [
+    MDLAL(TwoPoint(4, 1e-3), 0.05, 2.0, 1.0),
+    MDLAL(Momentum(4, 1e-3, share_base=True), InverseSqrt(0.05), 2.0, 1.0, SmoothedLq(4.0, 1e-2), "average"),
+    MDLAL(Momentum(3, 1e-3, directions="sphere", momentum=0.2), 0.02, lambda k: 1.0 + k, 0.5, Euclidean(), "random"),
+    MDLAL(Momentum(3, 1e-3, directions="gaussian"), 0.02, 2.0, 0.5, SmoothedLq(3.0, 0.0), "best"),
+]
+PROBLEMS = {"sphere": sphere_quadratic(6), "simplex lp": simplex_lp(6), "l1 box": l1_box(6), "inventory": inventory(6)}
