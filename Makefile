@@ -21,6 +21,7 @@ check: $(VENV)/dev.stamp ## format, lint, types
 bench: $(VENV)/dev.stamp ## the speed ratios
 	$(BIN)/python benchmarks/directions.py
 	$(BIN)/python benchmarks/bregman_step.py
+	$(BIN)/python benchmarks/multistage.py
 
 $(VENV)/cli.stamp: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

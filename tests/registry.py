@@ -9,7 +9,7 @@ from zolal.problems import inventory, l1_box, simplex_lp, sphere_quadratic
 from zolal.regularizers import L1, BlockSum, ElasticNet, GroupL2, Zero
 from zolal.schedules import InverseSqrt
 from zolal.sets import Box, L1Ball, L2Ball, LqBall, NonNegative, Product, Simplex, WholeSpace
-from zolal.solvers import MDLAL
+from zolal.solvers import MDLAL, MultiStage, Stage
 
 DIMENSION = 6  # of every vector in the conformance tests
 
@@ -44,4 +44,5 @@ SOLVERS = [
     MDLAL(Momentum(3, 1e-3, directions="sphere", momentum=0.2), 0.02, lambda k: 1.0 + k, 0.5, Euclidean(), "random"),
     MDLAL(Momentum(3, 1e-3, directions="gaussian"), 0.02, 2.0, 0.5, SmoothedLq(3.0, 0.0), "best"),
 ]
+SOLVERS.append(MultiStage([Stage(SOLVERS[0], 2), Stage(SOLVERS[1], 1), Stage(SOLVERS[2])]))
 PROBLEMS = {"sphere": sphere_quadratic(6), "simplex lp": simplex_lp(6), "l1 box": l1_box(6), "inventory": inventory(6)}

@@ -1,17 +1,26 @@
 """The command: parse, call, print. The only module that prints."""
 
+import inspect
+import json as json_format
 import sys
 import time
-from typing import Any
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
 
-from zolal.errors import ZolalError
+from zolal import theory as predictions
+from zolal.errors import InvalidArgumentError, ZolalError
 from zolal.minimize import minimize
 from zolal.problem import Problem
 from zolal.problems import inventory
 from zolal.result import Result
 from zolal.schedules import InverseSqrt
+
+DEFAULTS = {field.name: 1 if field.name == "m" else 1.0 for field in fields(predictions.Constants)} | dict(c0=0.0, M_h=0.0, Phi_range=None)
+QUANTITIES = tuple(field.name for field in fields(predictions.Settings) if field.type is predictions.Explained)
 
 
 def main() -> None:
@@ -28,6 +37,7 @@ def main() -> None:
         """Constrained optimization when all you can do is evaluate."""
 
     app.command()(demo)
+    app.command()(_with_constants(typer))
     try:
         app()
     except ZolalError as error:
@@ -89,3 +99,109 @@ def _compare(problem: Problem, result: Result) -> None:
     demands = np.concatenate([draw(rng) for _ in range(500)])
     before, after = (problem.objective(x, demands) for x in (problem.x0, result.x))
     print(f"\nOver 500 fresh simulations: {before:.2f} a day at the start, {after:.2f} with the stock found.")
+
+
+def theory(
+    d: int = 1024,
+    p: float = 2.0,
+    epsilon: float = 1e-2,
+    rho: float = 1.0,
+    delta: float = 1e-2,
+    constants: Path | None = None,
+    json: bool = False,
+    plot: Path | None = None,
+    **flags: float | None,
+) -> None:
+    """Print the parameters and the number of evaluations that the theory prescribes, each with its formula.
+
+    The constants are those of the paper's assumptions: flags, a TOML file with the same names (--constants), or both; a flag wins.
+    --plot draws the evaluations against p for several d and epsilon into a png or svg file.
+    """
+    try:
+        known = _constants(constants, flags)
+        chosen = predictions.settings(known, predictions.Geometry(d, p, delta), epsilon, rho)
+        lines = _predictions(known, chosen)
+        best, fewest = predictions.best_p(known, d, epsilon, rho, delta)
+        if plot is not None:
+            _draw(plot, known, rho, delta)
+    except ArithmeticError as error:
+        raise InvalidArgumentError("These constants lead to numbers beyond the range of floats.") from error
+    if json:
+        values = {name: _as_dict(getattr(chosen, name)) for name in QUANTITIES} | {name: _as_dict(value) for name, value in lines.items()}
+        print(json_format.dumps(values | {"best_p": {"p": best, "evaluations": _as_dict(fewest)}}, indent=2))
+    else:
+        _show_theory(chosen, lines, best, fewest)
+
+
+def _with_constants(typer: Any) -> Any:
+    """`theory` with one flag per constant, spelled as in the paper."""
+    own = [parameter for parameter in inspect.signature(theory).parameters.values() if parameter.name != "flags"]
+    symbols = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[type(value) | None, typer.Option(f"--{name}", show_default=f"{value:g}", rich_help_panel="Constants")],
+        )
+        for name, value in DEFAULTS.items()
+        if value is not None  # Phi_range is of Algorithm 2, so it changes nothing here
+    ]
+    theory.__signature__ = inspect.Signature(own + symbols)  # type: ignore[attr-defined]
+    return theory
+
+
+def _constants(file: Path | None, flags: dict[str, float | None]) -> predictions.Constants:
+    given: dict[str, Any] = {}
+    if file is not None:
+        try:
+            given = tomllib.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise InvalidArgumentError(f"`--constants` must be a TOML file that can be read, got {str(file)!r}: {reason}.") from error
+    if unknown := [name for name in given if name not in DEFAULTS]:
+        raise InvalidArgumentError(f"`--constants` must hold only {', '.join(DEFAULTS)}, got {unknown[0]!r}.")
+    return predictions.Constants(**DEFAULTS | given | {name: value for name, value in flags.items() if value is not None})
+
+
+def _predictions(known: predictions.Constants, chosen: predictions.Settings) -> dict[str, predictions.Explained]:
+    geometry, parameters = chosen.geometry, chosen.parameters
+    return {
+        "stationarity_bound": predictions.stationarity_bound(known, geometry, parameters),
+        "feasibility_bound": predictions.feasibility_bound(known, geometry, parameters),
+        "order_terms": predictions.order_terms(geometry.d, geometry.p, chosen.epsilon),
+        "high_accuracy_boundary": predictions.high_accuracy_boundary(geometry.d, geometry.p),
+    }
+
+
+def _as_dict(value: predictions.Explained) -> dict[str, Any]:
+    return dict(value=float(value), formula=value.formula, source=value.source, terms=value.terms, active=value.active)
+
+
+def _show_theory(chosen: predictions.Settings, lines: dict[str, predictions.Explained], best: float, fewest: float) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("quantity", "value", "formula", "active term", box=None, pad_edge=False, header_style="bold")
+    for name in QUANTITIES:
+        value = getattr(chosen, name)
+        table.add_row(name, f"{value:.6g}", value.formula, value.active or "")
+    order, boundary = lines["order_terms"], lines["high_accuracy_boundary"]
+    side = "inside" if chosen.epsilon <= boundary else "outside"
+    rest = Table(show_header=False, box=None, pad_edge=False)
+    target = f"target epsilon^2 = {chosen.epsilon**2:.4g}"
+    rest.add_row("Theorem 5.1, E||G_X||_q^2", f"{lines['stationarity_bound']:.4g}", target)
+    rest.add_row("Theorem 5.2, E||c(x^R)||_p^2", f"{lines['feasibility_bound']:.4g}", target)
+    rest.add_row("order of Theorem 6.1", f"{order:.4g}", " + ".join(f"{value:.3g} ({name})" for name, value in order.terms.items()))
+    rest.add_row("high accuracy below epsilon", f"{boundary:.4g}", f"{side} with epsilon = {chosen.epsilon:g}")
+    rest.add_row("best p", f"{best:.4g}", f"{fewest:.6g} evaluations")
+    regime = "Theorem 5.3, p <= 2 ln d" if chosen.geometry.p == chosen.geometry.p_bar else "Theorem 5.4, p > 2 ln d"
+    print(f"d = {chosen.geometry.d}, p = {chosen.geometry.p:g}, epsilon = {chosen.epsilon:g}, rho = {chosen.rho:g} ({regime})\n")
+    Console(width=140).print(table, "", rest)
+
+
+def _draw(path: Path, known: predictions.Constants, rho: float, delta: float) -> None:
+    try:
+        from zolal.report import draw_evaluations
+    except ImportError:
+        sys.exit("The plot needs matplotlib: pip install 'zolal[cli]'.")
+    draw_evaluations(path, known, rho, delta)

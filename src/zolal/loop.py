@@ -49,8 +49,8 @@ def run(solver: Solver[S], state: S, evaluator: Evaluator, rule: StoppingRule, r
             return Outcome(state, Stop(status, str(error)), nfev)
         if not is_finite(following.z):
             return Outcome(state, Stop(Status.DIVERGED, Status.DIVERGED.sentence), nfev)
+        recorder(following, nfev, float(np.mean(batch.base_values(evaluation.values))), state.stage)
         state = following
-        recorder(state, nfev, float(np.mean(batch.base_values(evaluation.values))))
 
 
 def _require_resolved(batch: QueryBatch) -> None:

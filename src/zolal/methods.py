@@ -10,8 +10,9 @@ from zolal.errors import InvalidArgumentError
 from zolal.estimators import Estimator, Momentum
 from zolal.mirror import Euclidean, MirrorMap, SmoothedLq
 from zolal.schedules import Schedule, as_schedule, momentum_weight
-from zolal.solvers import MDLAL, Solver
+from zolal.solvers import MDLAL, MultiStage, Solver, Stage
 from zolal.solvers.mdlal import OUTPUTS
+from zolal.theory import stage_penalties
 
 
 class Method(NamedTuple):
@@ -86,7 +87,56 @@ class MDLALOptions:
         return nonnegative_int("options['kkt_directions']", self.kkt_directions)
 
 
-METHODS = {"mdlal": MDLALOptions}
+@final
+@dataclass(frozen=True)
+class MultiStageOptions:
+    """Options of method "multistage": those of "mdlal" for its last stage, and how the stages before lead there.
+
+    penalty: mu of the last stage, a number. initial_penalty: mu_1 > 1/2; then mu_{s+1} = min(2 mu_s^2, penalty). stage_steps: steps of each
+    stage but the last. A stage with a smaller penalty takes longer steps: step_size * min(penalty / mu_s, step_growth), and its dual steps
+    are in the same proportion to its penalty.
+    """
+
+    step_size: Any
+    penalty: float = 10.0
+    initial_penalty: float = 1.0
+    stage_steps: int = 25
+    step_growth: float = 10.0
+    dual_step: float = 1.0
+    smoothing: Any = 1e-4
+    num_directions: Any = 16
+    num_initial_directions: int | None = None
+    momentum: Any = 0.5
+    directions: str = "rademacher"
+    share_base: bool = False
+    delta: float = 1e-3
+    output: str = "last"
+    max_iterations: int | None = None
+    kkt_directions: int | None = None
+
+    def method(self, geometry: Any) -> Method:
+        """The solver that these options describe."""
+        penalty, dual_step = positive("options['penalty']", self.penalty), nonnegative("options['dual_step']", self.dual_step)
+        steps = positive_int("options['stage_steps']", self.stage_steps)
+        growth = positive("options['step_growth']", self.step_growth)
+        step_size = as_schedule("options['step_size']", self.step_size, positive)
+        shared = {field.name: getattr(self, field.name) for field in dataclasses.fields(MDLALOptions)}
+        stages = []
+        for mu in stage_penalties(positive("options['initial_penalty']", self.initial_penalty), penalty):
+            longer = min(penalty / mu, growth)
+            stage = MDLALOptions(
+                **(shared | dict(step_size=_scaled(step_size, longer), penalty=mu, dual_step=dual_step * mu / penalty))
+            ).method(geometry)
+            stages.append(Stage(stage.solver, steps))
+        stages[-1] = Stage(stages[-1].solver)
+        return stage._replace(solver=MultiStage(stages))
+
+
+def _scaled(schedule: Schedule, factor: float) -> Schedule:
+    return lambda k: factor * schedule(k)
+
+
+METHODS: dict[str, Any] = {"mdlal": MDLALOptions, "multistage": MultiStageOptions}
 
 
 def as_method(method: str, geometry: Any, options: dict[str, Any] | None) -> Method:

@@ -7,7 +7,7 @@ import numpy as np
 
 from zolal.solvers.base import State
 
-FIELDS = ("iteration", "nfev", "fun", "stationarity", "feasibility")
+FIELDS = ("iteration", "nfev", "stage", "fun", "stationarity", "feasibility")
 
 
 @final
@@ -21,12 +21,12 @@ class Recorder:
 
     records: list[tuple[float, ...]] = field(default_factory=list)
 
-    def __call__(self, state: State, nfev: int, fun: float) -> None:
-        """Record the step that led to `state`."""
-        self.records.append((state.k - 1, nfev, fun, state.stationarity, state.feasibility))
+    def __call__(self, state: State, nfev: int, fun: float, stage: int = 1) -> None:
+        """Record the step of this stage that led to `state`."""
+        self.records.append((state.k - 1, nfev, stage, fun, state.stationarity, state.feasibility))
 
     @property
     def trace(self) -> dict[str, np.ndarray]:
         columns = np.asarray(self.records, dtype=float).reshape(-1, len(FIELDS)).T
         trace = dict(zip(FIELDS, columns, strict=True))
-        return trace | {name: trace[name].astype(int) for name in ("iteration", "nfev")}
+        return trace | {name: trace[name].astype(int) for name in ("iteration", "nfev", "stage")}

@@ -1,5 +1,6 @@
 """The parameter settings and bounds of Sections 4 to 6, re-typed, and the chains that turn them into epsilon^2."""
 
+import itertools
 import math
 import pickle
 
@@ -153,3 +154,38 @@ def test_bad_constants_get_one_sentence(make, words):
     with pytest.raises(InvalidArgumentError) as error:
         make()
     assert str(error.value) == words
+
+
+@given(mu=st.floats(0.51, 50), star=st.floats(0.1, 1e12))
+def test_6_4_stages_square_their_penalty_and_are_few(mu, star):
+    penalties = theory.stage_penalties(mu, star)
+    assert penalties[0] == mu
+    for before, after in itertools.pairwise(penalties):
+        assert after == min(2 * before**2, star)
+    assert penalties[-1] >= star
+    assert len(penalties) <= theory.stage_count_bound(mu, star)
+
+
+@cases
+def test_6_5_and_6_6_stage_parameters_are_those_of_the_paper(c, geometry, epsilon, rho):
+    L_v, p = geometry.L_v(c.D_X), geometry.p
+    gamma = math.sqrt(40 * (c.M_f**2 + c.M_h**2 + c.m**2 * rho**2 * c.Mbar_c**2 * c.M_c**2)) / c.beta
+    base = max(1, gamma, math.sqrt(10 * (8 * L_v**2 + 3) / (27 * c.beta**2)), math.sqrt(8 * (2 * L_v**2 + 1) / (3 * c.beta**2)))
+    stages = theory.stage_constants(c, geometry, epsilon, rho)
+    penalties = theory.stage_penalties(base, max(base, gamma / epsilon))
+    B_X = c.Phi_gap + 2 * c.m * rho * c.Mbar_c**2
+    for s, ((accuracy, constants_s), mu) in enumerate(zip(stages, penalties, strict=True), start=1):
+        found = theory.settings(constants_s, geometry, accuracy, rho)
+        gap = B_X + mu * c.m * c.Mbar_c**2 / 2 if s == 1 else B_X + c.m ** (1 - 2 / p) * gamma**2
+        infeasible = c.m * c.Mbar_c**2 if s == 1 else 2 * c.m ** (1 - 2 / p) * gamma**2 / mu
+        eta = float(found.eta)
+        K = max(108 * gap / (eta * accuracy**2), 5 * infeasible / accuracy**2, 1 / (c.L_f * eta) ** 2)
+        assert accuracy == pytest.approx(gamma / mu)
+        assert float(found.mu) == pytest.approx(mu, rel=1e-9)
+        assert float(found.K) == pytest.approx(K, rel=1e-9, abs=1.0)
+    assert stages[-1][0] <= epsilon * (1 + 1e-9)
+
+
+def test_penalties_that_would_not_grow_are_refused():
+    with pytest.raises(InvalidArgumentError, match="exceed 1/2"):
+        theory.stage_penalties(0.5, 10.0)

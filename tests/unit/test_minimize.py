@@ -214,7 +214,7 @@ def test_the_trace_is_that_of_a_run_by_hand():
         batch = solver.ask(state)
         values = np.array([bowl(batch.point(i)) for i in range(len(batch))])
         state, nfev = solver.tell(state, values), nfev + len(batch)
-        rows.append((k, nfev, values[: batch.per_base : 2].mean(), state.stationarity, state.feasibility))
+        rows.append((k, nfev, 1, values[: batch.per_base : 2].mean(), state.stationarity, state.feasibility))
     assert_array_equal(res.x, state.x)
     assert_array_equal(np.array(rows).T, list(res.trace.values()))
     assert (np.diff(res.trace["nfev"]) > 0).all()

@@ -37,6 +37,11 @@ class State(ABC):
         return self.form.variables(self.z)
 
     @property
+    def stage(self) -> int:
+        """The stage that the next step belongs to, for solvers that have several."""
+        return 1
+
+    @property
     def residual(self) -> float:
         """The larger of both measures; NaN before the first step."""
         return float(np.maximum(self.stationarity, self.feasibility))

@@ -6,13 +6,14 @@ import numpy as np
 
 from zolal._array import Array, is_finite
 from zolal._checks import nonnegative, positive, require
-from zolal.estimators import Estimator, Memory, QueryBatch
+from zolal.estimators import Estimator, Memory, Momentum, QueryBatch
 from zolal.kkt import kkt_measures
 from zolal.lagrangian import penalized_multipliers, update_multipliers
 from zolal.mirror import Euclidean, MirrorMap, bregman_step
 from zolal.problem import Problem, SlackForm
 from zolal.schedules import Schedule, as_schedule
 from zolal.solvers.base import Candidate, Solver, State
+from zolal.theory import Settings
 
 OUTPUTS = ("last", "best", "random", "average")
 
@@ -61,6 +62,13 @@ class MDLAL(Solver[MDLALState]):
         require(self.output_rule in OUTPUTS, "MDLAL(output_rule=...)", f"be one of {OUTPUTS}", self.output_rule)
         for name, check in (("step_size", positive), ("penalty", positive), ("dual_step", nonnegative)):
             object.__setattr__(self, f"{name}_schedule", as_schedule(f"MDLAL({name}=...)", getattr(self, name), check))
+
+    @classmethod
+    def from_theory(cls, settings: Settings, output_rule: str = "random") -> "MDLAL":
+        """Algorithm 1 with the parameters that Theorems 5.3 and 5.4 prescribe; run it for `settings.parameters.K` steps."""
+        a, geometry = settings.parameters, settings.geometry
+        estimator = Momentum(a.n, a.nu, geometry.directions.kind, a.n_0, momentum=a.alpha)
+        return cls(estimator, a.eta, a.mu, a.rho / a.K, geometry.mirror, output_rule)
 
     def init(self, problem: Problem, x0: Array, seed: int) -> MDLALState:
         fits = self.mirror.dimension in (None, problem.dimension)

@@ -1,14 +1,26 @@
 """The paper's constants, parameter settings and bounds as functions whose numbers explain themselves."""
 
+import importlib
+
 from zolal.theory._explained import Explained
 from zolal.theory.base import Constants, Geometry, Parameters, initial_gap, lagrangian_smoothness, variance_constant
 from zolal.theory.bounds import feasibility_bound, stationarity_bound
 from zolal.theory.estimator_bounds import bias_bound, difference_bound, second_moment_bound, variance_bound
 from zolal.theory.orders import high_accuracy_boundary, order_terms
-from zolal.theory.settings import Settings, best_p, settings
+from zolal.theory.parameters import Settings, best_p, settings
+from zolal.theory.stages import first_penalty, penalty_scale, stage_constants, stage_count_bound, stage_penalties
+
+
+def __getattr__(name: str) -> object:
+    """`estimate_constants` evaluates the objective, so it lives above the formulae and is loaded when asked for."""
+    if name in ("EstimatedConstants", "estimate_constants"):
+        return getattr(importlib.import_module("zolal.theory.estimate"), name)
+    raise AttributeError(f"module 'zolal.theory' has no attribute {name!r}")
+
 
 __all__ = [
     "Constants",
+    "EstimatedConstants",
     "Explained",
     "Geometry",
     "Parameters",
@@ -16,13 +28,19 @@ __all__ = [
     "best_p",
     "bias_bound",
     "difference_bound",
+    "estimate_constants",
     "feasibility_bound",
+    "first_penalty",
     "high_accuracy_boundary",
     "initial_gap",
     "lagrangian_smoothness",
     "order_terms",
+    "penalty_scale",
     "second_moment_bound",
     "settings",
+    "stage_constants",
+    "stage_count_bound",
+    "stage_penalties",
     "stationarity_bound",
     "variance_bound",
     "variance_constant",

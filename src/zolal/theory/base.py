@@ -6,7 +6,7 @@ from typing import final
 
 from zolal._checks import is_number, nonnegative, positive, positive_int, require
 from zolal.directions import Directions, Rademacher
-from zolal.mirror import Euclidean, SmoothedLq
+from zolal.mirror import Euclidean, MirrorMap, SmoothedLq
 from zolal.schedules import momentum_weight
 from zolal.theory._explained import Explained, explained
 
@@ -85,11 +85,17 @@ class Geometry:
         """E ||u||_2^6."""
         return explained(self.directions.sixth_moment(self.d), f"E||u||_2^6 of {self.directions.kind}", "Section 5.3")
 
+    @property
+    def mirror(self) -> MirrorMap:
+        """v: Euclidean for p = 2, else v_delta."""
+        return Euclidean() if self.p == 2.0 else SmoothedLq(self.p, self.delta)
+
     def L_v(self, D_X: float) -> Explained:
         """The smoothness of the mirror map on X; 1 for p = 2."""
-        mirror = Euclidean() if self.p == 2.0 else SmoothedLq(self.p, self.delta)
         return explained(
-            mirror.smoothness(self.d, D_X), "(2-q)/(q-1) + (D_X^q + d delta^q)^{(2-q)/q} delta^{q-2}/(q-1)", "Eq. (5.14), label `eq:Lv`"
+            self.mirror.smoothness(self.d, D_X),
+            "(2-q)/(q-1) + (D_X^q + d delta^q)^{(2-q)/q} delta^{q-2}/(q-1)",
+            "Eq. (5.14), label `eq:Lv`",
         )
 
 

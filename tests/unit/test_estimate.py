@@ -1,0 +1,78 @@
+"""Constants from data, on problems whose constants are known in closed form."""
+
+import numpy as np
+import pytest
+from scipy.optimize import NonlinearConstraint
+
+import zolal
+from zolal import Problem, theory
+from zolal.regularizers import L1
+from zolal.sets import Box
+
+A, B, NOISE = np.linspace(0.5, 2.0, 12), np.linspace(-1.0, 1.0, 12), 0.05
+
+
+def quadratic(**more):
+    sphere = NonlinearConstraint(lambda x: 0.5 * (x @ x - 1.0), 0.0, 0.0, jac=lambda x: x)
+    arguments = dict(constraints=sphere, sample=lambda rng: rng.standard_normal(12)) | more
+    return Problem(lambda x, xi: 0.5 * x @ (A * x) + (B + NOISE * xi) @ x, 12, **arguments)
+
+
+def test_estimates_are_near_the_closed_form():
+    x0 = np.full(12, 0.35)
+    found = theory.estimate_constants(quadratic(), x0, maxfev=8000, rng=1)
+    c, gradient = found.constants, np.linalg.norm(A * x0 + B)
+    assert 0.9 * np.sqrt(np.mean(A**2)) <= found.spread["L_f"][1] <= 2.0  # between the mean and the largest curvature
+    assert c.L_f <= 1.5 * 2.0
+    assert found.spread["M_f"][1] == pytest.approx(gradient, rel=0.15)
+    assert found.spread["sigma"][0] <= NOISE * np.sqrt(12) * 3
+    assert c.M_c == pytest.approx(np.linalg.norm(x0), rel=0.25)
+    assert c.L_c == pytest.approx(1.0)  # grad c = x exactly
+    assert c.c0 == pytest.approx(abs(0.5 * (x0 @ x0 - 1.0)))
+    assert c.beta == pytest.approx(np.linalg.norm(x0), rel=0.25)  # ||x c|| / |c|
+    assert (c.m, c.M_h) == (1, 0.0)
+    assert any("Phi_inf is unknown" in note for note in found.notes)
+
+
+def test_noise_is_told_from_the_gradient():
+    loud = quadratic(sample=lambda rng: 40.0 * rng.standard_normal(12))
+    quiet = quadratic(sample=lambda rng: np.zeros(12))
+    one, other = (theory.estimate_constants(problem, np.full(12, 0.3), maxfev=8000).spread["sigma"][1] for problem in (loud, quiet))
+    assert one == pytest.approx(40.0 * NOISE * np.sqrt(12), rel=0.3)
+    assert other <= 0.5 * one
+
+
+def test_the_budget_is_kept_and_counted():
+    calls = []
+    problem = quadratic()
+    counted = Problem(lambda x, xi: calls.append(1) or problem.objective(x, xi), 12, problem.constraints, sample=problem.sample)
+    found = theory.estimate_constants(counted, np.full(12, 0.3), maxfev=500)
+    assert len(calls) == found.nfev <= 500
+
+
+def test_estimates_go_straight_into_the_settings():
+    problem = quadratic(region=Box(-1.0, 1.0), regularizer=L1(0.1))
+    found = theory.estimate_constants(problem, np.full(12, 0.3), p=3.0)
+    assert found.constants.M_h == pytest.approx(0.1 * np.sqrt(12))
+    assert theory.settings(found.constants, theory.Geometry(12, 3.0), 0.1).evaluations > 0
+
+
+def test_without_repeatable_samples_and_violations_it_says_so():
+    found = theory.estimate_constants(Problem(lambda x: float(x @ x), 3), np.ones(3), maxfev=200)
+    assert any("cannot be repeated" in note for note in found.notes)
+    assert any("beta was not seen" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [(dict(maxfev=10), "must be at least 64"), (dict(radius=-1.0), "radius=...)` must be a positive number"), (dict(rng=-1), "rng=...)`")],
+)
+def test_bad_arguments_get_one_sentence(arguments, words):
+    with pytest.raises(zolal.InvalidArgumentError) as error:
+        theory.estimate_constants(quadratic(), np.ones(12), **arguments)
+    assert words in str(error.value)
+
+
+def test_a_failing_objective_is_told():
+    with pytest.raises(zolal.ObjectiveError, match="raised ZeroDivisionError"):
+        theory.estimate_constants(Problem(lambda x: 1 / 0, 3), np.ones(3))
