@@ -35,7 +35,6 @@ SCHEDULED = dict(
 )
 
 
-@final
 @dataclass(frozen=True)
 class MDLALOptions:
     """Options of method "mdlal"; a number may be a function of the iteration k instead, where the paper's symbol is given.
@@ -89,30 +88,17 @@ class MDLALOptions:
 
 @final
 @dataclass(frozen=True)
-class MultiStageOptions:
+class MultiStageOptions(MDLALOptions):
     """Options of method "multistage": those of "mdlal" for its last stage, and how the stages before lead there.
 
-    penalty: mu of the last stage, a number. initial_penalty: mu_1 > 1/2; then mu_{s+1} = min(2 mu_s^2, penalty). stage_steps: steps of each
-    stage but the last. A stage with a smaller penalty takes longer steps: step_size * min(penalty / mu_s, step_growth), and its dual steps
-    are in the same proportion to its penalty.
+    penalty and dual_step: of the last stage, numbers. initial_penalty: mu_1, above 1/2; then mu_{s+1} = min(2 mu_s^2, penalty).
+    stage_steps: steps of each stage but the last. A stage with a smaller penalty takes longer steps, step_size * min(penalty / mu_s,
+    step_growth), and its dual steps are in the same proportion to its penalty.
     """
 
-    step_size: Any
-    penalty: float = 10.0
     initial_penalty: float = 1.0
     stage_steps: int = 25
     step_growth: float = 10.0
-    dual_step: float = 1.0
-    smoothing: Any = 1e-4
-    num_directions: Any = 16
-    num_initial_directions: int | None = None
-    momentum: Any = 0.5
-    directions: str = "rademacher"
-    share_base: bool = False
-    delta: float = 1e-3
-    output: str = "last"
-    max_iterations: int | None = None
-    kkt_directions: int | None = None
 
     def method(self, geometry: Any) -> Method:
         """The solver that these options describe."""
@@ -121,8 +107,10 @@ class MultiStageOptions:
         growth = positive("options['step_growth']", self.step_growth)
         step_size = as_schedule("options['step_size']", self.step_size, positive)
         shared = {field.name: getattr(self, field.name) for field in dataclasses.fields(MDLALOptions)}
+        first, between = positive("options['initial_penalty']", self.initial_penalty), f"exceed 1/2 and be at most the penalty, {penalty}"
+        require(0.5 < first <= penalty, "options['initial_penalty']", between, first)
         stages = []
-        for mu in stage_penalties(positive("options['initial_penalty']", self.initial_penalty), penalty):
+        for mu in stage_penalties(first, penalty):
             longer = min(penalty / mu, growth)
             stage = MDLALOptions(
                 **(shared | dict(step_size=_scaled(step_size, longer), penalty=mu, dual_step=dual_step * mu / penalty))

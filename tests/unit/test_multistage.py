@@ -70,7 +70,8 @@ def test_from_a_far_infeasible_start_it_becomes_feasible(geometry, step_size):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (dict(initial_penalty=0.3), "exceed 1/2"),
+        (dict(initial_penalty=0.3), "options['initial_penalty']` must exceed 1/2"),
+        (dict(initial_penalty=30.0), "at most the penalty, 10.0, got 30.0"),
         (dict(penalty=-1.0), "options['penalty']` must be a positive number, got -1.0"),
         (dict(stage_steps=0), "options['stage_steps']` must be a positive integer, got 0"),
         (dict(speed=1), "Unknown option 'speed'"),
