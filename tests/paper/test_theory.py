@@ -147,6 +147,17 @@ def test_a_number_explains_itself_and_survives_pickling():
         (lambda: Constants(1, 1, 1, 1, 1, 1, 1, 1, 1, m=0), "`Constants(m=...)` must be a positive integer, got 0."),
         (lambda: Geometry(2, 2.0), "`Geometry(d=...)` must be at least 3, as the paper assumes, got 2."),
         (lambda: Geometry(10, 1.5), "`Geometry(p=...)` must be a finite number >= 2, got 1.5."),
+        (
+            lambda: Constants(1, 1, 1, 1, 1, 1, 1, 1, 5.0, Phi_range=1.0),
+            "`Constants(Phi_range=...)` must be at least Phi_gap = 5.0, got 1.0.",
+        ),
+        (lambda: Geometry(10, 2.0, directions="sphere"), "`Geometry(directions=...)` must be a class of zolal.directions, got 'sphere'."),
+        (lambda: theory.high_accuracy_boundary(16, 0), "`high_accuracy_boundary(p=...)` must be a finite number >= 2, got 0."),
+        (
+            lambda: theory.stage_count_bound(0.3, 2),
+            "`stage_count_bound(mu_base=...)` must exceed 1/2, or the penalties would not grow, got 0.3.",
+        ),
+        (lambda: theory.stage_penalties(1, math.inf), "`stage_penalties(mu_star=...)` must be a positive number, got inf."),
         (lambda: theory.order_terms(10, 2.0, 0.0), "`order_terms(epsilon=...)` must be a positive number, got 0.0."),
     ],
 )

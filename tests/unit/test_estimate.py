@@ -76,3 +76,19 @@ def test_bad_arguments_get_one_sentence(arguments, words):
 def test_a_failing_objective_is_told():
     with pytest.raises(zolal.ObjectiveError, match="raised ZeroDivisionError"):
         theory.estimate_constants(Problem(lambda x: 1 / 0, 3), np.ones(3))
+
+
+def test_integers_are_numbers_and_words_are_not():
+    one, other = (theory.estimate_constants(quadratic(), x, maxfev=400).constants for x in (np.ones(12, int), np.ones(12)))
+    assert one == other
+    with pytest.raises(zolal.InvalidArgumentError, match="must be a vector of numbers, got 'here'"):
+        theory.estimate_constants(quadratic(), "here")
+
+
+def test_a_path_is_visited():
+    """beta = ||x|| for the sphere: along a path towards the origin it falls."""
+    x0 = np.full(12, 0.3)
+    near = theory.estimate_constants(quadratic(), x0, maxfev=2000, radius=1e-3).constants.beta
+    along = theory.estimate_constants(quadratic(), x0, path=[0.5 * x0, 0.1 * x0], maxfev=2000, radius=1e-3).constants.beta
+    assert near == pytest.approx(np.linalg.norm(x0), rel=0.02)
+    assert along == pytest.approx(0.1 * np.linalg.norm(x0), rel=0.02)

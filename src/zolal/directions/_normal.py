@@ -4,6 +4,7 @@ The inverse of the normal distribution function is Wichura's AS 241 (PPND16, rel
 differ in the last bit between backends, so the tail's logarithm is computed here from its series.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -77,3 +78,9 @@ def _sqrt(x: Array) -> Array:
     low = root - high
     residual = ((x - high * high) - 2.0 * (high * low)) - low * low
     return root + residual / (2.0 * root)
+
+
+def normal_moment_constant(dimension: int, p: float) -> float:
+    """(m_p (d + p))^{2/p} with m_p = E|Z|^p = 2^{p/2} Gamma((p+1)/2) / sqrt(pi)."""
+    log_moment = 0.5 * p * math.log(2.0) + math.lgamma(0.5 * (p + 1.0)) - 0.5 * math.log(math.pi)
+    return math.exp(2.0 / p * (log_moment + math.log(dimension + p)))

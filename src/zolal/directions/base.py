@@ -9,7 +9,6 @@ import numpy as np
 
 from zolal._array import Array, dot, like, namespace, zeros
 from zolal._checks import nonnegative_int, positive_int, require
-from zolal.errors import UnsupportedError
 
 
 @dataclass(frozen=True)
@@ -68,11 +67,9 @@ class Directions(ABC):
         return like(np.asarray([dot(self.row(j, v), v) for j in range(self.count)]), v)
 
     @classmethod
+    @abstractmethod
     def moment_constant(cls, dimension: int, p: float) -> float:
         """S_p with E ||<g, u> u||_p^2 <= S_p ||g||_2^2 (Assumption 2.4, label `ass:exs`; Section 5.3)."""
-        if p != 2.0:
-            raise UnsupportedError(f"S_p of {cls.__name__} is known for p = 2 only, got p = {p}; Rademacher has it for every p >= 2.")
-        return float(dimension)
 
     @classmethod
     def sixth_moment(cls, dimension: int) -> float:

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from zolal._array import Array, namespace
-from zolal.directions._normal import normal_row
+from zolal.directions._normal import normal_moment_constant, normal_row
 from zolal.directions.base import Directions
 
 
@@ -19,8 +19,12 @@ class Gaussian(Directions):
 
     @classmethod
     def moment_constant(cls, dimension: int, p: float) -> float:
-        """S_2 = d + 2 (Section 5.3, unnumbered)."""
-        return super().moment_constant(dimension, p) + 2.0
+        """S_p = (m_p (d + p))^{2/p}, m_p = E|u_1|^p; d + 2 for p = 2, as in Section 5.3 (unnumbered).
+
+        Differs from the paper: p > 2, which it leaves open. For ||g||_2 = 1 and the measure with density <g, u>^2, Jensen's inequality
+        bounds E||u||_p^2 by (sum_i E|u_i|^p)^{2/p}, and E[<g, u>^2 |u_i|^p] = m_p (1 + p g_i^2).
+        """
+        return normal_moment_constant(dimension, p)
 
     @classmethod
     def sixth_moment(cls, dimension: int) -> float:

@@ -48,6 +48,11 @@ class Constants:
                 positive(name, value)
             else:
                 nonnegative(name, value)
+        wide_enough = self.Phi_range is None or self.Phi_range >= self.Phi_gap
+        require(wide_enough, "Constants(Phi_range=...)", f"be at least Phi_gap = {self.Phi_gap}", self.Phi_range)
+
+
+SOURCES: dict[type[Directions], str] = {Rademacher: "Eq. (5.15), label `eq:Sp-rad`"}
 
 
 @final
@@ -61,6 +66,8 @@ class Geometry:
     directions: type[Directions] = Rademacher
 
     def __post_init__(self) -> None:
+        known = isinstance(self.directions, type) and issubclass(self.directions, Directions)
+        require(known, "Geometry(directions=...)", "be a class of zolal.directions", self.directions)
         positive_int("Geometry(d=...)", self.d)
         require(self.d >= 3, "Geometry(d=...)", "be at least 3, as the paper assumes", self.d)
         require(is_number(self.p) and 2 <= self.p < math.inf, "Geometry(p=...)", "be a finite number >= 2", self.p)
@@ -77,7 +84,7 @@ class Geometry:
         return explained(
             self.directions.moment_constant(self.d, self.p_bar),
             f"S_p of {self.directions.kind} at p = {self.p_bar:.4g}",
-            "Eq. (5.15), label `eq:Sp-rad`",
+            SOURCES.get(self.directions, "Section 5.3"),
         )
 
     @property
@@ -142,7 +149,7 @@ def penalty_floor(constants: Constants, L_v: float) -> dict[str, float]:
 
 def lagrangian_smoothness(constants: Constants, mu: float, rho: float) -> Explained:
     """L_mu = L_f + m (mu M_c^2 + mu Mbar_c L_c + rho Mbar_c L_c) (Lemma 4.3, label `le:Lu`). Differs from the paper: nothing."""
-    c = constants
+    c, mu, rho = constants, positive("lagrangian_smoothness(mu=...)", mu), nonnegative("lagrangian_smoothness(rho=...)", rho)
     value = c.L_f + c.m * (mu * c.M_c**2 + mu * c.Mbar_c * c.L_c + rho * c.Mbar_c * c.L_c)
     return explained(value, "L_f + m (mu M_c^2 + mu Mbar_c L_c + rho Mbar_c L_c)", "Lemma 4.3, label `le:Lu`")
 
@@ -154,7 +161,12 @@ def initial_gap(constants: Constants, mu: float, rho: float) -> Explained:
     return explained(value, "Phi(x^0) - Phi_inf + (mu/2) ||c(x^0)||_2^2 + 2 m rho Mbar_c^2", "Eq. (4.1), label `ab`")
 
 
-def variance_constant(constants: Constants, geometry: Geometry, nu: float) -> float:
+def variance_constant(constants: Constants, geometry: Geometry, nu: float) -> Explained:
     """sigma-tilde^2 = nu^2 L_f^2 E||u||_2^6 + 4 S_p (sigma^2 + M_f^2) + 2 M_f^2 (Eq. (4.1), label `ab`), at p-bar."""
-    c = constants
-    return nu**2 * c.L_f**2 * geometry.sixth + 4.0 * geometry.S_p * (c.sigma**2 + c.M_f**2) + 2.0 * c.M_f**2
+    c, nu = constants, nonnegative("variance_constant(nu=...)", nu)
+    terms = {
+        "nu^2 L_f^2 E||u||^6": nu**2 * c.L_f**2 * geometry.sixth,
+        "4 S_p (sigma^2 + M_f^2)": 4.0 * geometry.S_p * (c.sigma**2 + c.M_f**2),
+        "2 M_f^2": 2.0 * c.M_f**2,
+    }
+    return explained(sum(terms.values()), "the sum of", "Eq. (4.1), label `ab`", terms, max(terms, key=terms.__getitem__))

@@ -21,7 +21,7 @@ def stationarity_bound(constants: Constants, geometry: Geometry, parameters: Par
         "60 alpha (p-1) sigma-tilde^2/n": 60.0 * a.alpha * order * noise / a.n,
         "27 Delta_0/(eta K)": 27.0 * gap / (a.eta * a.K),
     }
-    return explained(sum(terms.values()), "the sum of", "Theorem 5.1, Eq. (5.1), label `bound`", terms)
+    return explained(sum(terms.values()), "the sum of", "Theorem 5.1, Eq. (5.1), label `bound`", terms, max(terms, key=terms.__getitem__))
 
 
 def feasibility_bound(constants: Constants, geometry: Geometry, parameters: Parameters) -> Explained:
@@ -42,7 +42,9 @@ def feasibility_bound(constants: Constants, geometry: Geometry, parameters: Para
             32.0 * (2.0 * L_v**2 + 1.0) * (geometry.p_bar - 1.0) * (1.0 / (a.n_0 * a.alpha * a.K) + 2.0 * a.alpha / a.n) * noise / scale
         ),
     }
-    return explained(sum(terms.values()), "the sum of", "Theorem 5.2, Eq. (5.7), label `bound-fea`", terms)
+    return explained(
+        sum(terms.values()), "the sum of", "Theorem 5.2, Eq. (5.7), label `bound-fea`", terms, max(terms, key=terms.__getitem__)
+    )
 
 
 def _check_conditions(constants: Constants, geometry: Geometry, a: Parameters) -> None:

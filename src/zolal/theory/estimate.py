@@ -1,13 +1,15 @@
 """Constants from data: what can be measured of the paper's constants within a budget of evaluations, with its spread."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
 import numpy as np
+from array_api_compat import is_array_api_obj
 
 from zolal._array import Array, like, norm
-from zolal._checks import nonnegative_int, positive, positive_int, require
+from zolal._checks import is_number, nonnegative_int, positive, positive_int, require
 from zolal.constraints import Equalities
 from zolal.directions import Rademacher
 from zolal.errors import InvalidArgumentError, ObjectiveError
@@ -50,7 +52,15 @@ class _Place(NamedTuple):
 
 
 def estimate_constants(
-    problem: Problem, x0: Any, *, p: float = 2.0, radius: float | None = None, smoothing: float = 1e-4, maxfev: int = 2000, rng: int = 0
+    problem: Problem,
+    x0: Any,
+    *,
+    path: Sequence[Any] = (),
+    p: float = 2.0,
+    radius: float | None = None,
+    smoothing: float = 1e-4,
+    maxfev: int = 2000,
+    rng: int = 0,
 ) -> EstimatedConstants:
     """Estimates of the constants of Assumptions 2.1 to 2.3 and 3.2 from pairs of points of X within `radius` of x0.
 
@@ -59,11 +69,14 @@ def estimate_constants(
     = E||grad F(x) - grad F(y)||^2, hence L_f. The constraints' constants are exact at the points. Phi_inf cannot be measured: Phi_gap is
     the range of the values seen.
 
+    path: further centres, such as the iterates of a run, which are visited in turn; beta is then that along the path.
     p: the exponent of beta and, through q, of D_X. radius: 0.1 (1 + ||x0||_2) unless given. smoothing: nu.
     """
     nonnegative_int("estimate_constants(rng=...)", rng)
-    x = like(x0, np.empty(0)) if isinstance(x0, (list, tuple)) else x0
-    require(tuple(x.shape) == (problem.dimension,), "estimate_constants(x0=...)", f"have shape ({problem.dimension},)", tuple(x.shape))
+    positive("estimate_constants(smoothing=...)", smoothing)
+    require(is_number(p) and 2 <= p < math.inf, "estimate_constants(p=...)", "be a finite number >= 2", p)
+    centres = [_point(place, problem.dimension) for place in (x0, *path)]
+    x = centres[0]
     radius = 0.1 * (1.0 + norm(x)) if radius is None else positive("estimate_constants(radius=...)", radius)
     n = max(8, 2 * math.isqrt(problem.dimension))
     places = positive_int("estimate_constants(maxfev=...)", maxfev) // (4 * n)
@@ -71,7 +84,7 @@ def estimate_constants(
         needed = f"be at least {8 * n}, for two places with {n} directions"
         raise InvalidArgumentError(f"`estimate_constants(maxfev=...)` must {needed}, got {maxfev}.")
     equalities, generator = problem.equalities(x), np.random.default_rng([rng, 0x5A])
-    found = [_look(problem, equalities, x, p, radius, smoothing, n, (rng, i), generator) for i in range(places)]
+    found = [_look(problem, equalities, centres[i % len(centres)], p, radius, smoothing, n, (rng, i), generator) for i in range(places)]
     return _summary(problem, equalities, x, found, 4 * n * places)
 
 
@@ -139,7 +152,8 @@ def _summary(problem: Problem, equalities: Equalities, x0: Array, found: list[_P
     c0 = equalities.value(x0, equalities.initial_slacks(x0))
     constants = Constants(
         **{name: max(float(table[name].max()), 1e-12) for name in ("L_f", "M_f", "D_X")},
-        **{name: float(table[name].max()) for name in ("M_c", "L_c", "Mbar_c")},
+        **{name: float(table[name].max()) for name in ("M_c", "L_c")},
+        Mbar_c=max(float(table["Mbar_c"].max()), norm(c0, math.inf)),
         sigma=math.sqrt(noise),
         beta=max(float(betas.min()), 1e-12) if betas.size else 1.0,
         Phi_gap=float(np.ptp(values)),
@@ -155,6 +169,16 @@ def _summary(problem: Problem, equalities: Equalities, x0: Array, found: list[_P
 def _spread(column: np.ndarray) -> tuple[float, float, float]:
     low, middle, high = np.quantile(column, (0.1, 0.5, 0.9))
     return float(low), float(middle), float(high)
+
+
+def _point(x: Any, dimension: int) -> Array:
+    """A centre as a floating vector."""
+    try:
+        x = x if is_array_api_obj(x) and not isinstance(x, np.ndarray) else np.asarray(x, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidArgumentError(f"`estimate_constants(x0=...)` must be a vector of numbers, got {x!r}.") from None
+    require(tuple(x.shape) == (dimension,), "estimate_constants(x0=...)", f"have shape ({dimension},)", tuple(x.shape))
+    return x
 
 
 def _step(generator: Any, dimension: int, radius: float) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 import math
 
-from zolal._checks import positive, require
+from zolal._checks import is_number, positive, positive_int, require
 from zolal.theory._explained import Explained, explained
 
 SOURCE = "Theorem 6.1, Eq. (6.1), label `R-sm`"
@@ -14,8 +14,7 @@ def order_terms(d: int, p: float, epsilon: float) -> Explained:
     Up to p = 2 ln d: p d^{2/p} eps^-3 + p^2 d eps^-2 + p^3 d^{2-2/p}; beyond: ln d (eps^-3 + p d^{1-2/p} eps^-2 + p^2 d^{2-4/p}).
     Differs from the paper: nothing.
     """
-    require(d >= 3, "order_terms(d=...)", "be at least 3", d)
-    require(p >= 2, "order_terms(p=...)", "be at least 2", p)
+    _check("order_terms", d, p)
     epsilon = positive("order_terms(epsilon=...)", epsilon)
     log = math.log(d)
     if p <= 2.0 * log:
@@ -39,7 +38,13 @@ def high_accuracy_boundary(d: int, p: float) -> Explained:
     min(1/(p d^{1-2/p}), 1/(p^{2/3} d^{2/3-4/(3p)})). Differs from the paper: nothing; as p d^{1-2/p} >= 1, the first term is always the
     smaller one.
     """
+    _check("high_accuracy_boundary", d, p)
     base = p * d ** (1.0 - 2.0 / p)
     terms = {"1/(p d^{1-2/p})": 1.0 / base, "1/(p^{2/3} d^{2/3-4/(3p)})": base ** (-2.0 / 3.0)}
     active = min(terms, key=terms.__getitem__)
     return explained(terms[active], "the smaller of", "Section 6.1, high-accuracy regime", terms, active)
+
+
+def _check(name: str, d: int, p: float) -> None:
+    require(positive_int(f"{name}(d=...)", d) >= 3, f"{name}(d=...)", "be at least 3", d)
+    require(is_number(p) and 2 <= p < math.inf, f"{name}(p=...)", "be a finite number >= 2", p)

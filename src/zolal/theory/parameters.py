@@ -105,11 +105,11 @@ def settings(constants: Constants, geometry: Geometry, epsilon: float, rho: floa
         )
     )
     total = explained(2.0 * n_0 + 4.0 * n * K, "2 n_0 + 4 n K", "Theorem 5.3, label `thm:p`")
-    alpha = explained(min(1.0, 96.0 * c.L_f**2 * eta**2), "96 L_f^2 eta^2", SETTINGS)
+    alpha = explained(min(1.0, 96.0 * c.L_f**2 * eta**2), "min(1, 96 L_f^2 eta^2), the 1 against rounding", SETTINGS)
     return Settings(geometry, epsilon, rho, S_p, sixth, L_v, sigma_bar2, mu, L_mu, eta, alpha, nu, n_0, n, gap, K, total)
 
 
-def best_p(constants: Constants, d: int, epsilon: float, rho: float = 1.0, delta: float = 1e-2) -> tuple[float, Explained]:
+def best_p(constants: Constants, d: int, epsilon: float, rho: float = 1.0, delta: float = 1e-2) -> tuple[Explained, Explained]:
     """The p >= 2 with the fewest evaluations 2 n_0 + 4 n K by `settings`, Rademacher directions, and that number.
 
     A grid of 200 values up to 8 ln d, then a bounded search around the best; p = 2, where L_v = 1, is always among them.
@@ -124,7 +124,7 @@ def best_p(constants: Constants, d: int, epsilon: float, rho: float = 1.0, delta
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)]
     refined = minimize_scalar(lambda p: float(cost(float(p))), bounds=(low, high), method="bounded")
     p = float(refined.x) if refined.fun < values[best] else float(grid[best])
-    return p, cost(p)
+    return explained(p, "the p of fewest evaluations 2 n_0 + 4 n K", "Theorems 5.3 and 5.4"), cost(p)
 
 
 def _root(value: Explained) -> Explained:

@@ -18,15 +18,16 @@ def stage_penalties(mu_base: float, mu_star: float) -> list[float]:
     >>> stage_penalties(1.0, 100.0)
     [1.0, 2.0, 8.0, 100.0]
     """
-    require(mu_base > 0.5, "stage_penalties(mu_base=...)", "exceed 1/2, or the penalties would not grow", mu_base)
-    penalties = [float(mu_base)]
+    mu_star = positive("stage_penalties(mu_star=...)", mu_star)
+    penalties = [_growing("stage_penalties", mu_base)]
     while penalties[-1] < mu_star:
-        penalties.append(min(2.0 * penalties[-1] ** 2, float(mu_star)))
+        penalties.append(min(2.0 * penalties[-1] ** 2, mu_star))
     return penalties
 
 
 def stage_count_bound(mu_base: float, mu_star: float) -> int:
     """T <= 1 + ceil(log_2(log(2 mu_star) / log(2 mu_base))) (Eq. (6.4), label `O_T`). Differs from the paper: 1 for mu_star <= mu_base."""
+    mu_base, mu_star = _growing("stage_count_bound", mu_base), positive("stage_count_bound(mu_star=...)", mu_star)
     if mu_star <= mu_base:
         return 1
     return 1 + math.ceil(math.log2(math.log(2.0 * mu_star) / math.log(2.0 * mu_base)) - 1e-12)
@@ -54,7 +55,7 @@ def stage_constants(constants: Constants, geometry: Geometry, epsilon: float, rh
     epsilon_s = gamma / mu_s. The gap is B_X with sup Phi - Phi_inf for Phi(x^0) - Phi_inf, and ||c||_2^2 at the stage's start is bounded by
     C_1 = m Mbar_c^2 and C_s = 2 m^{1-2/p} gamma^2 / mu_s; then Delta_0 is the paper's Delta-bar_s. Differs from the paper: nothing.
     """
-    positive("stage_constants(epsilon=...)", epsilon)
+    epsilon, rho = positive("stage_constants(epsilon=...)", epsilon), positive("stage_constants(rho=...)", rho)
     gamma, base = penalty_scale(constants, rho), first_penalty(constants, geometry, rho)
     spread = constants.Phi_gap if constants.Phi_range is None else constants.Phi_range
     stages = []
@@ -62,3 +63,9 @@ def stage_constants(constants: Constants, geometry: Geometry, epsilon: float, rh
         infeasibility = constants.m * constants.Mbar_c**2 if s == 0 else 2.0 * constants.m ** (1.0 - 2.0 / geometry.p) * gamma**2 / mu
         stages.append((gamma / mu, replace(constants, Phi_gap=spread, c0=math.sqrt(infeasibility))))
     return stages
+
+
+def _growing(name: str, mu_base: float) -> float:
+    mu_base = positive(f"{name}(mu_base=...)", mu_base)
+    require(mu_base > 0.5, f"{name}(mu_base=...)", "exceed 1/2, or the penalties would not grow", mu_base)
+    return mu_base
