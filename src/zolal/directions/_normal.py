@@ -82,5 +82,7 @@ def _sqrt(x: Array) -> Array:
 
 def normal_moment_constant(dimension: int, p: float) -> float:
     """(m_p (d + p))^{2/p} with m_p = E|Z|^p = 2^{p/2} Gamma((p+1)/2) / sqrt(pi)."""
+    if p == 2.0:
+        return dimension + 2.0  # without rounding
     log_moment = 0.5 * p * math.log(2.0) + math.lgamma(0.5 * (p + 1.0)) - 0.5 * math.log(math.pi)
     return math.exp(2.0 / p * (log_moment + math.log(dimension + p)))
