@@ -91,12 +91,8 @@ class _Call:
             if self.problem.sample is not None:
                 args.append(draw_sample(self.problem.sample, self.batch.query(i).sample))
             value = as_value(self.problem.objective(*args))
-        except ObjectiveError as error:
-            return np.nan, str(error), True
-        except SampleError as error:
-            return np.nan, str(error), False
         except Exception as error:
-            return np.nan, f"The objective raised {type(error).__name__}: {error}.", False
+            return np.nan, *_told(error)
         return value, _not_finite(value), False
 
 
@@ -115,12 +111,8 @@ class VectorizedEvaluator:
             stop = min(start + rows, len(batch))
             try:
                 values[start:stop] = self._block(batch, start, stop)
-            except ObjectiveError as error:
-                return Evaluation(values, stop, str(error), True)
-            except SampleError as error:
-                return Evaluation(values, stop, str(error))
             except Exception as error:
-                return Evaluation(values, stop, f"The objective raised {type(error).__name__}: {error}.")
+                return Evaluation(values, stop, *_told(error))
             failures = [text for text in map(_not_finite, values[start:stop]) if text]
             if failures:
                 return Evaluation(values, stop, failures[0])
@@ -136,6 +128,13 @@ class VectorizedEvaluator:
                 f"The vectorized objective must return {stop - start} real numbers, got shape {values.shape} of dtype {values.dtype}."
             )
         return values
+
+
+def _told(error: Exception) -> tuple[str, bool]:
+    """What went wrong in an evaluation, in a sentence, and whether it is a malformed value."""
+    if isinstance(error, (ObjectiveError, SampleError)):
+        return str(error), isinstance(error, ObjectiveError)
+    return f"The objective raised {type(error).__name__}: {error}.", False
 
 
 def _not_finite(value: float) -> str | None:

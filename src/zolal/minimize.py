@@ -115,7 +115,7 @@ def _confirmed_run(chosen: Method, state: State, evaluator: Evaluator, budget: i
         if chosen.max_iterations is not None:
             rule = MaxIterations(chosen.max_iterations) | rule
         if callback is not None:
-            rule = Callback(callback) | rule
+            rule = Callback(callback, after=state.k) | rule
         outcome = run(chosen.solver, state, evaluator, rule, recorder, nfev)
         result = _result(chosen, outcome, evaluator, recorder, tol)
         if result.status is not Status.CONVERGED or result.success:

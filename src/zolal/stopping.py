@@ -113,9 +113,10 @@ class Callback(StoppingRule):
     """Stops when the user's function of the state, called after every step, returns True or raises StopIteration, as in SciPy."""
 
     function: Callable[[Any], Any]
+    after: int = 0  # the last step that it has been told of
 
     def __call__(self, progress: Progress) -> Stop | None:
-        if progress.state.k == 0:
+        if progress.state.k <= self.after:
             return None
         try:
             answer = self.function(progress.state)

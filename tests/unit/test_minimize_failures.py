@@ -220,10 +220,17 @@ def test_a_smoothing_that_rounding_swallows_is_no_success():
 
 def test_a_residual_that_the_check_does_not_confirm_does_not_end_the_run():
     noise = np.random.default_rng(0)
-    options = dict(step_size=0.02, num_directions=2, smoothing=1e-2, momentum=1.0)
+    options, seen = dict(step_size=0.02, num_directions=2, smoothing=1e-2, momentum=1.0), []
     res = zolal.minimize(
-        lambda x: float(x @ x) + 1e-3 * noise.standard_normal(), np.full(4, 0.5), rng=0, maxfev=4000, tol=0.05, options=options
+        lambda x: float(x @ x) + 1e-3 * noise.standard_normal(),
+        np.full(4, 0.5),
+        rng=0,
+        maxfev=4000,
+        tol=0.05,
+        options=options,
+        callback=lambda state: seen.append(state.k),
     )
+    assert seen == list(range(1, res.nit + 1))  # each step once, also where a check came between
     assert (res.trace["stationarity"] <= 0.05).any()
     assert res.success or res.nfev > 4000 - 16
     assert res.nfev <= 4000

@@ -93,3 +93,11 @@ def test_residual_below_waits_for_its_earliest_step():
 
 def test_max_iterations_does_not_ask_what_a_step_would_cost():
     assert (MaxIterations(3) | MaxEvaluations(5))(Progress(SimpleNamespace(k=3), 0, None)).status == Status.MAX_ITERATIONS
+
+
+def test_a_callback_is_not_told_of_a_step_twice():
+    seen = []
+    rule = Callback(lambda state: seen.append(state.k), after=2)
+    for k in (1, 2, 3):
+        rule(progress(k=k))
+    assert seen == [3]

@@ -104,7 +104,7 @@ class MDLAL(Solver[MDLALState]):
             memory=memory,
             best=here if residual < state.best_residual else state.best,
             best_residual=min(residual, state.best_residual),
-            random=here if _uniform(state.seed, k) * (k + 1) < 1.0 else state.random,
+            random=here if self.output_rule == "random" and _uniform(state.seed, k) * (k + 1) < 1.0 else state.random,
             mean=state.mean + (state.z - state.mean) / (k + 1) if self.output_rule == "average" else state.mean,
         )
 
