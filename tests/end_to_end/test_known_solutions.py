@@ -78,7 +78,7 @@ def test_from_an_infeasible_start_the_constraint_is_met():
 
 
 def test_the_shop_costs_less_and_keeps_its_constraints():
-    from zolal.cli import demo_options
+    from zolal.cli.demo import demo_options
 
     problem = inventory()
     result = zolal.minimize(problem, maxfev=20_000, rng=0, tol=1e-2, options=demo_options())

@@ -1,0 +1,29 @@
+"""The command: parse, call, print. The only package that prints; one file per command."""
+
+import sys
+
+from zolal.cli.demo import demo
+from zolal.cli.theory import theory_with_constants
+from zolal.errors import ZolalError
+
+
+def main() -> None:
+    """Entry point of `zolal`; an error of ours is one sentence and exit code 2."""
+    try:
+        import rich  # noqa: F401
+        import typer
+    except ImportError:
+        sys.exit("The command needs typer and rich: pip install 'zolal[cli]'.")
+    app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+    @app.callback()
+    def zolal() -> None:
+        """Constrained optimization when all you can do is evaluate."""
+
+    app.command()(demo)
+    app.command()(theory_with_constants(typer))
+    try:
+        app()
+    except ZolalError as error:
+        print(f"zolal: {error}", file=sys.stderr)
+        sys.exit(2)

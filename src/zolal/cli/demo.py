@@ -1,0 +1,68 @@
+"""`zolal demo`: the main job on an embedded problem."""
+
+import time
+from typing import Any
+
+import numpy as np
+
+from zolal.minimize import minimize
+from zolal.problem import Problem
+from zolal.problems import inventory
+from zolal.result import Result
+from zolal.schedules import InverseSqrt
+
+
+def demo(seed: int = 0, maxfev: int = 20_000) -> None:
+    """Find a shop's stock levels from a noisy simulator, under three exact constraints."""
+    problem = inventory()
+    started = time.perf_counter()
+    result = minimize(problem, maxfev=maxfev, rng=seed, tol=1e-2, options=demo_options())
+    seconds = time.perf_counter() - started
+    print("A shop's daily stock of 30 products. A simulator returns the cost of 20 random days; there are no gradients.")
+    print("Exact constraints: budget (equality), volume (inequality), diversity of the range (nonlinear inequality).\n")
+    _show(problem, result, seconds)
+    _compare(problem, result)
+
+
+def demo_options() -> dict[str, Any]:
+    """Hand-picked settings for the shop."""
+    return dict(
+        step_size=InverseSqrt(0.05, 50.0),
+        penalty=100.0,
+        dual_step=50.0,
+        smoothing=0.02,
+        num_directions=16,
+        momentum=lambda k: 1 / (1 + k / 10),
+        share_base=True,
+        kkt_directions=200,
+    )
+
+
+def _show(problem: Problem, result: Result, seconds: float) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    budget, volume, diversity = (float(part.value_at(result.x)[0]) for part in problem.equalities(result.x).parts)
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_row("stock found", f"{result.x.min():.2f} to {result.x.max():.2f} days of demand (1.20 of each product at the start)")
+    table.add_row("cost per day", f"{result.fun:.2f} +- {result.fun_error:.2f}")
+    table.add_row("budget", f"{budget:.4f}    must be 1.2")
+    table.add_row("volume", f"{volume:.4f}    at most 1.15")
+    table.add_row("diversity", f"{diversity:.4f}    at least 0.75")
+    table.add_row("largest violation", f"{result.maxcv:.1e}")
+    table.add_row(
+        "multipliers",
+        ", ".join(f"{name} {value:.2f}" for name, value in zip(("budget", "volume", "diversity"), result.multipliers, strict=True)),
+    )
+    table.add_row("KKT", str(result.kkt))
+    table.add_row("evaluations", f"{result.nfev} in {result.nit} steps, {seconds:.1f} s")
+    table.add_row("ended", result.status.sentence)
+    Console(width=120).print(table)
+
+
+def _compare(problem: Problem, result: Result) -> None:
+    draw: Any = problem.sample
+    rng = np.random.default_rng(1)
+    demands = np.concatenate([draw(rng) for _ in range(500)])
+    before, after = (problem.objective(x, demands) for x in (problem.x0, result.x))
+    print(f"\nOver 500 fresh simulations: {before:.2f} a day at the start, {after:.2f} with the stock found.")
