@@ -1,6 +1,7 @@
-"""Hypothesis profiles; doctests know the names that the examples use."""
+"""Hypothesis profiles, the folder of public data, a generator."""
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +10,17 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("dev", max_examples=30, deadline=None)
 settings.register_profile("ci", max_examples=100, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+PUBLIC_DATA = Path(os.environ.get("ZOLAL_DATA") or Path(__file__).parents[2] / "shared" / "data")
+
+
+@pytest.fixture
+def public_data(monkeypatch):
+    """The folder of public data, in use; tests that need it are skipped where it is not."""
+    if not PUBLIC_DATA.is_dir():
+        pytest.skip("needs the public data: name its folder by ZOLAL_DATA (docs/data.md)")
+    monkeypatch.setenv("ZOLAL_DATA", str(PUBLIC_DATA))
+    return PUBLIC_DATA
 
 
 @pytest.fixture

@@ -23,3 +23,7 @@ class ConstraintError(ZolalError, RuntimeError):
 
 class SampleError(ZolalError, RuntimeError):
     """A user's `sample` raised."""
+
+
+class DataError(ZolalError, OSError):
+    """A file of public data is missing, cannot be had, or is not the expected one; the message says where it comes from and goes."""
