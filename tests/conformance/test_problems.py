@@ -9,12 +9,26 @@ problems = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=list(PROBLE
 solved = pytest.mark.parametrize("problem", [p for p in PROBLEMS.values() if p.solution is not None], ids=lambda p: str(p.dimension))
 
 
+def draw(problem, seed=0):
+    """The arguments after x: one sample, or none for an objective without noise."""
+    return () if problem.sample is None else (problem.sample(np.random.default_rng(seed)),)
+
+
 @problems
 def test_the_start_is_in_the_region_and_values_are_numbers(problem):
     assert problem.region.contains(problem.x0)
-    xi = problem.sample(np.random.default_rng(0))
-    assert np.isscalar(float(problem.objective(problem.x0, xi)))
-    assert problem.objective(problem.x0, xi) == problem.objective(problem.x0, problem.sample(np.random.default_rng(0)))
+    first, again = (draw(problem) for _ in range(2))
+    assert np.isscalar(float(problem.objective(problem.x0, *first)))
+    assert problem.objective(problem.x0, *first) == problem.objective(problem.x0, *again)
+
+
+@pytest.mark.parametrize("problem", [p for p in PROBLEMS.values() if p.vectorized], ids=lambda p: type(p.objective).__name__)
+def test_rows_have_the_values_of_their_points(problem, rng):
+    points = problem.x0 + 0.3 * rng.standard_normal((5, problem.dimension))
+    samples = [draw(problem, seed) for seed in (0, 0, 1, 2, 2)]
+    alone = [problem.objective(x, *xi) for x, xi in zip(points, samples, strict=True)]
+    together = problem.objective(points, *map(list, zip(*samples, strict=True)))
+    np.testing.assert_allclose(together, alone, rtol=1e-13)
 
 
 @problems

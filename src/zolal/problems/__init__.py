@@ -1,8 +1,30 @@
-"""Test problems that know their optimum, with exact gradients for diagnostics."""
+"""Test problems that know their optimum, and those of the paper's experiments, with exact gradients for diagnostics."""
 
+from zolal.problems import datasets
+from zolal.problems._softmax import SoftmaxClassifier
+from zolal.problems.attack import Attack, AttackSet, attack_images, mnist_attack, mnist_classifier
+from zolal.problems.datasets import FairnessData
+from zolal.problems.fairness import FairnessDiagnostics, FairnessModel, fairness, fairness_diagnostics
 from zolal.problems.inventory import inventory
 from zolal.problems.l1_box import l1_box
 from zolal.problems.simplex_lp import simplex_lp
 from zolal.problems.sphere_quadratic import sphere_quadratic
 
-__all__ = ["inventory", "l1_box", "simplex_lp", "sphere_quadratic"]
+__all__ = [
+    "Attack",
+    "AttackSet",
+    "FairnessData",
+    "FairnessDiagnostics",
+    "FairnessModel",
+    "SoftmaxClassifier",
+    "attack_images",
+    "datasets",
+    "fairness",
+    "fairness_diagnostics",
+    "inventory",
+    "l1_box",
+    "mnist_attack",
+    "mnist_classifier",
+    "simplex_lp",
+    "sphere_quadratic",
+]
