@@ -4,6 +4,7 @@ import csv
 import gzip
 import hashlib
 import re
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -88,7 +89,7 @@ def test_lendingclub_knows_nothing_that_came_after_the_loan(public_data):
     data = lendingclub()
     d, n, rows, _ = data.sizes
     assert (n, rows) == (21267, 21267)
-    known = {*_lendingclub.APPLICATION, *_lendingclub.RATES, *_lendingclub.CATEGORIES, *_lendingclub.BUREAU, *_lendingclub.BUREAU_RATES}
+    known = {*_lendingclub.APPLICATION, *_lendingclub.CATEGORIES, *_lendingclub.BUREAU}
     assert {name.split("=")[0].removesuffix(" missing") for name in data.feature_names} <= {*known, "credit_history"}
     later = ("pymnt", "funded", "recover", "prncp", "rec_", "last_credit", "settle", "hardship", "issue", "status=Full")
     assert not [name for name in data.feature_names if any(part in name for part in later if not name.startswith("pub_rec"))]
@@ -115,7 +116,7 @@ def test_lendingclub_labels_and_groups_are_counted_right(public_data):
 def test_a_file_of_lending_clubs_layout_is_read(tmp_path, title, footer):
     data = lendingclub(written(tmp_path / "LoanStats_2018Q4.csv", title, footer))
     assert data.feature_names == (
-        *("loan_amnt", "annual_inc", "int_rate", "mths_since_last_delinq", "mths_since_last_delinq missing"),
+        *("loan_amnt", "int_rate", "annual_inc", "mths_since_last_delinq", "mths_since_last_delinq missing"),
         *("revol_util", "revol_util missing", "credit_history", "term=36 months", "term=60 months"),
         *("emp_length=2 years", "emp_length=n/a", "home_ownership=OWN", "home_ownership=RENT"),
     )
@@ -123,7 +124,7 @@ def test_a_file_of_lending_clubs_layout_is_read(tmp_path, title, footer):
     first = table[np.flatnonzero(table[:, data.feature_names.index("emp_length=n/a")])[0]]
     history = (3652 - 365) / (7305 - 365)  # days from Dec-2008, Nov-2017 and Dec-1998 to the issue
     np.testing.assert_allclose(first, [0.0, 0.0, 0.0, 0.0, 1.0, 0.5, 0.0, history, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0], atol=1e-15)
-    np.testing.assert_allclose(sorted(table[:, 1]), [0.0, 0.5, 0.5, 1.0], atol=1e-15)  # log(1 + 0), log(1 + 9), log(1 + 99)
+    np.testing.assert_allclose(sorted(table[:, 2]), [0.0, 0.5, 0.5, 1.0], atol=1e-15)  # log(1 + 0), log(1 + 9), log(1 + 99)
 
 
 def test_only_charged_off_loans_are_plus_one():
@@ -136,7 +137,10 @@ def test_only_charged_off_loans_are_plus_one():
 def test_a_compressed_file_is_read_too(tmp_path):
     plain = written(tmp_path / "loans.csv")
     (tmp_path / "loans.csv.gz").write_bytes(gzip.compress(plain.read_bytes()))
-    assert lendingclub(tmp_path / "loans.csv.gz").feature_names == lendingclub(plain).feature_names
+    with zipfile.ZipFile(tmp_path / "loans.csv.zip", "w") as archive:
+        archive.write(plain, "loans.csv")
+    for name in ("loans.csv.gz", "loans.csv.zip"):
+        np.testing.assert_array_equal(whole(lendingclub(tmp_path / name)), whole(lendingclub(plain)))
 
 
 def test_dates_of_all_three_forms_agree():
@@ -151,6 +155,11 @@ def test_a_file_of_another_layout_is_told(tmp_path):
         lendingclub(written(tmp_path / "empty.csv", loans=[]))
     with pytest.raises(DataError, match=r"absent.csv could not be read \(FileNotFoundError"):
         lendingclub(tmp_path / "absent.csv")
+    (tmp_path / "half.csv.gz").write_bytes(gzip.compress(b"loan_status")[:-4])
+    with pytest.raises(DataError, match=r"half.csv.gz could not be read \(EOFError"):
+        lendingclub(tmp_path / "half.csv.gz")
+    with pytest.raises(DataError, match=r"column loan_amnt of the loans has a cell that cannot be read: .*'many'"):
+        lendingclub(written(tmp_path / "words.csv", loans=[[*LOANS[0][:1], "many", *LOANS[0][2:]]] * 2))
 
 
 def test_the_code_of_the_data_page_runs(public_data, capsys):
@@ -161,7 +170,7 @@ def test_the_code_of_the_data_page_runs(public_data, capsys):
     assert capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", sorted({*_lendingclub.APPLICATION, *_lendingclub.CATEGORIES, "int_rate", "revol_util"}))
+@pytest.mark.parametrize("name", sorted({*_lendingclub.APPLICATION, *_lendingclub.CATEGORIES, "revol_util"}))
 def test_the_data_page_names_every_column_of_the_application(name):
     assert f"`{name}`" in (Path(__file__).parents[2] / "docs" / "data.md").read_text()
 

@@ -12,6 +12,7 @@ from typing import Any, final
 
 from zolal.errors import DataError
 
+UNREADABLE = (OSError, EOFError, zlib.error, zipfile.BadZipFile, KeyError)  # KeyError: no such member; what requests raises is an OSError
 TIMEOUT = 30.0  # seconds without an answer before a source is given up
 
 
@@ -53,7 +54,7 @@ class DataFile:
             if path.is_file():
                 try:
                     content = unpack(path.read_bytes())
-                except (OSError, EOFError, zlib.error) as error:
+                except UNREADABLE as error:
                     raise DataError(f"{path} could not be read ({type(error).__name__}: {error}).") from error
                 if difference := self._difference(content):
                     raise DataError(f"{path} is not the expected file: {difference}; replace or delete it.")
@@ -91,17 +92,18 @@ class DataFile:
         try:
             downloader(source.url, content, None)
             found = unpack(content.getvalue(), source.members)
-        except (OSError, EOFError, zlib.error, zipfile.BadZipFile, KeyError) as error:  # what requests raises is an OSError
+        except UNREADABLE as error:
             return b"", _reason(error)
         return found, self._difference(found)
 
 
 def unpack(content: bytes, members: tuple[str, ...] = ()) -> bytes:
-    """The content behind the members of nested zip archives, without gzip."""
-    for member in members:
+    """The content without gzip, or behind the members of zip archives in zip archives; without names, behind the first member."""
+    if members or content.startswith(b"PK\x03\x04"):
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            content = archive.read(member)
-    return gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
+            first, *rest = members or archive.namelist()[:1]
+            return unpack(archive.read(first), tuple(rest))
+    return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
 
 
 def cache_folder(name: str = "data") -> Path:

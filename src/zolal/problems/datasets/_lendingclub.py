@@ -14,7 +14,7 @@ import scipy.sparse
 
 from zolal.errors import DataError
 from zolal.problems.datasets._fairness_data import FairnessData, one_hot, scaled, split_in_halves
-from zolal.problems.datasets._fetch import DataFile, unpack
+from zolal.problems.datasets._fetch import UNREADABLE, DataFile, unpack
 
 FILE = DataFile(
     "lendingclub/lendingclub_2007_2011.csv",
@@ -25,8 +25,7 @@ FILE = DataFile(
 SPLIT_SEED = 2011  # the last year of the file
 
 # What the applicant asks for and states, and what the lender offers before the loan is granted.
-APPLICATION = ("loan_amnt", "installment", "annual_inc", "dti")
-RATES = ("int_rate",)  # in files of Lending Club as "11.22%"
+APPLICATION = ("loan_amnt", "int_rate", "installment", "annual_inc", "dti")
 CATEGORIES = (
     *("term", "grade", "sub_grade", "emp_length", "home_ownership", "verification_status"),
     *("purpose", "addr_state", "application_type"),
@@ -42,27 +41,13 @@ BUREAU = (
     *("mths_since_recent_revol_delinq", "num_accts_ever_120_pd", "num_actv_bc_tl", "num_actv_rev_tl", "num_bc_sats", "num_bc_tl"),
     *("num_il_tl", "num_op_rev_tl", "num_rev_accts", "num_rev_tl_bal_gt_0", "num_sats", "num_tl_120dpd_2m", "num_tl_30dpd"),
     *("num_tl_90g_dpd_24m", "num_tl_op_past_12m", "pct_tl_nvr_dlq", "percent_bc_gt_75", "pub_rec_bankruptcies", "tax_liens"),
-    *("tot_hi_cred_lim", "total_bal_ex_mort", "total_bc_limit", "total_il_high_credit_limit"),
+    *("tot_hi_cred_lim", "total_bal_ex_mort", "total_bc_limit", "total_il_high_credit_limit", "revol_util"),
 )
-BUREAU_RATES = ("revol_util",)
-MONEY = (
-    "loan_amnt",
-    "installment",
-    "annual_inc",
-    "revol_bal",
-    "tot_coll_amt",
-    "tot_cur_bal",
-    "total_bal_il",
-    "max_bal_bc",
-    "delinq_amnt",
-    "total_rev_hi_lim",
-    "avg_cur_bal",
-    "bc_open_to_buy",
-    "tot_hi_cred_lim",
-    "total_bal_ex_mort",
-    "total_bc_limit",
+MONEY = (  # spread over orders of magnitude, so their logarithm is scaled
+    *("loan_amnt", "installment", "annual_inc", "revol_bal", "tot_coll_amt", "tot_cur_bal", "total_bal_il", "max_bal_bc", "delinq_amnt"),
+    *("total_rev_hi_lim", "avg_cur_bal", "bc_open_to_buy", "tot_hi_cred_lim", "total_bal_ex_mort", "total_bc_limit"),
     "total_il_high_credit_limit",
-)  # spread over orders of magnitude, so their logarithm is scaled
+)
 NEEDED = ("loan_status", "home_ownership", "loan_amnt")
 MISSING = ("", "n/a", "NA", "N/A", "NaN")
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -73,8 +58,8 @@ def lendingclub(path: str | Path | None = None) -> FairnessData:
     """Lending Club's loans of 2007 to 2011, +1 for a loan that was charged off (or is in default); not the paper's `loan` data.
 
     The features were all known when the loan was granted: what the applicant asked for and stated (amount, term, income, employment, home,
-    purpose, state), the lender's offer (rate, instalment, grade) and the credit bureau's report of that day (`APPLICATION`, `RATES`,
-    `CATEGORIES`, `BUREAU` in this module), with the length of the credit history from earliest_cr_line to issue_d. Left out is what came
+    purpose, state), the lender's offer (rate, instalment, grade) and the credit bureau's report of that day (`APPLICATION`,
+    `CATEGORIES` and `BUREAU` in this module), with the length of the credit history from earliest_cr_line to issue_d. Left out is what came
     later (funded amounts, payments, recoveries, balances, last credit pull, hardship, settlement), what names a borrower (id, zip_code,
     texts) and what has one value only.
 
@@ -82,14 +67,14 @@ def lendingclub(path: str | Path | None = None) -> FairnessData:
     Other columns get one feature per level. Two halves in the order of `numpy.random.default_rng(2011).permutation(rows)`; the minority
     group is home_ownership = RENT.
 
-    path: another CSV file of Lending Club's layout, such as LoanStats_2018Q4.csv, plain or compressed with gzip; its title line, percent
+    path: another CSV file of Lending Club's layout, such as LoanStats_2018Q4.csv, plain, as .gz or as .zip; its title line, percent
         signs and summary lines at the end are understood. Loans that still run count as -1.
     """
     if path is None:
         return _published()
     try:
         text = unpack(Path(path).read_bytes()).decode("utf-8-sig", errors="replace")
-    except OSError as error:
+    except UNREADABLE as error:
         raise DataError(f"{path} could not be read ({type(error).__name__}: {error}).") from error
     return encode(read_loans(text, str(path)))
 
@@ -133,9 +118,9 @@ def encode(loans: dict[str, list[str]]) -> FairnessData:
 
 def _numbers(loans: dict[str, list[str]]) -> dict[str, np.ndarray]:
     """The numeric columns that the file has, NaN for what is missing, amounts of money as logarithms."""
-    numbers = {name: _parsed(loans[name], _number) for name in (*APPLICATION, *RATES, *BUREAU, *BUREAU_RATES) if name in loans}
+    numbers = {name: _parsed(loans, name, _number) for name in (*APPLICATION, *BUREAU) if name in loans}
     if "earliest_cr_line" in loans and "issue_d" in loans:
-        numbers["credit_history"] = _parsed(loans["issue_d"], _day) - _parsed(loans["earliest_cr_line"], _day)
+        numbers["credit_history"] = _parsed(loans, "issue_d", _day) - _parsed(loans, "earliest_cr_line", _day)
     return {name: np.log1p(np.maximum(values, 0.0)) if name in MONEY else values for name, values in numbers.items()}
 
 
@@ -148,8 +133,11 @@ def _number_block(name: str, values: np.ndarray) -> tuple[Any, list[str]]:
     return scipy.sparse.csr_array(np.stack(columns, axis=1)), [name, f"{name} missing"][: len(columns)]
 
 
-def _parsed(cells: list[str], parse: Callable[[str], float]) -> np.ndarray:
-    return np.array([np.nan if cell in MISSING else parse(cell) for cell in cells])
+def _parsed(loans: dict[str, list[str]], name: str, parse: Callable[[str], float]) -> np.ndarray:
+    try:
+        return np.array([np.nan if cell in MISSING else parse(cell) for cell in loans[name]])
+    except ValueError as error:
+        raise DataError(f"The column {name} of the loans has a cell that cannot be read: {error}.") from error
 
 
 def _number(cell: str) -> float:
