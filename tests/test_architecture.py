@@ -37,6 +37,7 @@ LAYERS = {
     "theory.estimate": 5.5,  # measures the theory's constants; `zolal.theory` loads it only when asked for
     "minimize": 6,
     "problems": 6,
+    "experiments": 7,
     "report": 8,
     "__init__": 8,  # the package's front: everything but the command line
     "cli": 9,

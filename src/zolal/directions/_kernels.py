@@ -34,6 +34,23 @@ def shift(x, scale, bit, keys, out):
 
 
 @numba.njit(cache=True, nogil=True)
+def words(keys, out):
+    """The hashed 32-bit word of every coordinate."""
+    k1, k2, k3 = keys[0], keys[1], keys[2]
+    for i in range(out.size):
+        out[i] = np.uint32(_word(i, k1, k2, k3) & MASK)
+
+
+@numba.njit(cache=True, nogil=True)
+def signs(words, first_bit, out):
+    """out[r] = the signs that are bit first_bit + r of the words, as 8-bit integers."""
+    for r in range(out.shape[0]):
+        row, bit = out[r], np.uint32(first_bit + r)
+        for i in range(words.size):
+            row[i] = np.int8(2) * np.int8((words[i] >> bit) & np.uint32(1)) - np.int8(1)
+
+
+@numba.njit(cache=True, nogil=True)
 def add_combination(tables, low_keys, high_keys, out):
     """Out += sum_j w_j u_j over 64 directions, from one table of 256 partial sums per byte of the word."""
     a1, a2, a3 = low_keys[0], low_keys[1], low_keys[2]

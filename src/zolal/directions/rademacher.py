@@ -7,7 +7,7 @@ from zolal._array import Array, is_numpy, like, namespace
 from zolal.directions._hashing import hashed_words
 from zolal.directions.base import Directions
 
-WORD = 64  # directions per hashed word
+WORD, HALF_WORD = 64, 32  # directions per hashed word and per half of it
 
 
 @final
@@ -35,6 +35,28 @@ class Rademacher(Directions):
         point = np.empty_like(x)
         shift(x, float(scale), j % 32, self._half_keys(j), point)
         return point
+
+    def shifts(self, x: Array, scale: float, start: int, stop: int) -> Array:
+        """x + scale u_j for j = start, ..., stop-1 as rows, from 8-bit signs."""
+        return x + scale * self.signs(start, stop) if is_numpy(x) else super().shifts(x, scale, start, stop)
+
+    def signs(self, start: int, stop: int) -> np.ndarray:
+        """u_start, ..., u_{stop-1} as the rows of a matrix of 8-bit integers."""
+        from zolal.directions._kernels import signs
+
+        rows = np.empty((stop - start, self.dimension), np.int8)
+        for first in range(start - start % HALF_WORD, stop, HALF_WORD):
+            low, high = max(first, start), min(first + HALF_WORD, stop)
+            signs(self.words(first), low - first, rows[low - start : high - start])
+        return rows
+
+    def words(self, j: int) -> np.ndarray:
+        """The 32-bit words, one per coordinate, of which bit j mod 32 is the sign of u_j."""
+        from zolal.directions._kernels import words
+
+        out = np.empty(self.dimension, np.uint32)
+        words(self._half_keys(j), out)
+        return out
 
     def combine(self, weights: Array) -> Array:
         """sum_j weights_j u_j by eight tables of 256 partial sums per 64 directions."""

@@ -76,8 +76,24 @@ class QueryBatch:
         return copied(base) if query.direction is None else self.directions.shift(base, self.smoothing, query.direction)
 
     def points(self, start: int, stop: int) -> Array:
-        """The points of evaluations start, ..., stop-1 as rows."""
-        return namespace(self.bases[0]).stack([self.point(i) for i in range(start, stop)])
+        """The points of evaluations start, ..., stop-1 as rows; whole runs of directions are made at once."""
+        xp, rows = namespace(self.bases[0]), []
+        for number, base in enumerate(self.bases):
+            first = number * self.per_base
+            low, high = max(start - first, 0), min(stop - first, self.per_base)
+            if low < high:
+                rows.append(self._points_around(base, low, high))
+        return rows[0] if len(rows) == 1 else xp.concat(rows)
+
+    def _points_around(self, base: Array, low: int, high: int) -> Array:
+        """The points of evaluations low, ..., high-1 of one base."""
+        xp, still = namespace(base), base[None, :]
+        if self.share_base:
+            moved = [self.directions.shifts(base, self.smoothing, max(low - 1, 0), high - 1)] if high > 1 else []
+            return xp.concat(([still] if low == 0 else []) + moved)
+        shifted = self.directions.shifts(base, self.smoothing, low // 2, (high + 1) // 2)
+        pairs = xp.stack([xp.broadcast_to(still, shifted.shape), shifted], axis=1)
+        return xp.reshape(pairs, (-1, base.shape[0]))[low % 2 : low % 2 + high - low, :]
 
     def slopes(self, values: np.ndarray) -> np.ndarray:
         """[F(x + nu u_j; xi_j) - F(x; xi_j)] / nu, shape (bases, n)."""

@@ -1,0 +1,216 @@
+"""Section 7.1: how the number of queries grows with the dimension, on the dense problem as printed and on its sparse sibling."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from zolal.estimators import Momentum
+from zolal.experiments._quadratic import QuadraticEvaluator
+from zolal.experiments._tuning import Plan, Search, Trial, search_all
+from zolal.experiments._watch import Watch
+from zolal.experiments.base import Campaign, Task
+from zolal.loop import run
+from zolal.mirror import Euclidean, SmoothedLq
+from zolal.problems.qcqp import qcqp, sparse_qcqp
+from zolal.recording import Recorder
+from zolal.result import Status
+from zolal.schedules import InverseSqrt
+from zolal.solvers import MDLAL
+from zolal.stopping import MaxEvaluations
+
+METHODS = ("euc-theory", "euc-matched", "non-euc")
+PENALTY, SMOOTHING, DECAY = 20.0, 1e-6, 25.0  # mu, nu and the 25 of eta_k = eta_0 / sqrt(1 + k/25), as printed
+PRINTED_STEPS = (0.005, 0.01, 0.02, 0.04, 0.08)
+DUAL_STEPS = (0.1, 1.0, 10.0)  # rho_k is not printed; the theory asks for less than mu
+MOMENTA = (0.5, 0.05)  # 0.5 is printed; the sparse problem chooses
+DELTAS = (1e-2, 1e-5)  # 1e-2 is printed; the sparse problem chooses
+FIRST_PILOT_SEED = 1001
+PROBLEMS = dict(dense=qcqp, sparse=sparse_qcqp)
+FINE, COARSE = 1e-2, 0.3  # the paper's target; one that Euclidean steps reach on the sparse problem, so that their growth can be measured
+
+
+@final
+@dataclass(frozen=True)
+class Choice:
+    """The settings that a pilot run chooses: eta_0, rho, alpha, delta."""
+
+    step_size: float
+    dual_step: float = 1.0
+    momentum: float = 0.5
+    delta: float = 1e-2
+
+
+def num_directions(method: str, d: int) -> int:
+    """n = d for Euc-theory, ceil(e (p - 1)) with p = 2 ln d for the two others."""
+    return d if method == "euc-theory" else math.ceil(math.e * (2.0 * math.log(d) - 1.0))
+
+
+def solver(method: str, d: int, choice: Choice) -> MDLAL:
+    """Algorithm 1 with the settings of Section 7.1."""
+    mirror = SmoothedLq(2.0 * math.log(d), choice.delta) if method == "non-euc" else Euclidean()
+    estimator = Momentum(num_directions(method, d), SMOOTHING, momentum=choice.momentum)
+    return MDLAL(estimator, InverseSqrt(choice.step_size, DECAY), PENALTY, choice.dual_step, mirror)
+
+
+def budget(problem: str, target: float, d: int) -> int:
+    """The most queries of a run: twice the largest count that the paper prints, 96 d; at the sparse problem's fine target 2^19 for all."""
+    if problem == "dense":
+        return 192 * d
+    return max(192 * d, 2**17) if target == COARSE else 2**19
+
+
+def measure(problem: str, target: float, method: str, d: int, seed: int, choice: dict[str, float], limit: int) -> dict[str, Any]:
+    """One run: the first query count with r_2 <= target (None when censored), the best residual, and its curve."""
+    instance, algorithm = PROBLEMS[problem](d, seed), solver(method, d, Choice(**choice))
+    watch = Watch(instance, target)
+    outcome = run(
+        algorithm,
+        algorithm.init(instance, instance.x0, seed),
+        QuadraticEvaluator(instance.objective),  # type: ignore[arg-type]
+        watch | MaxEvaluations(limit),
+        Recorder(),
+    )
+    return dict(
+        queries=outcome.nfev if outcome.stop.status is Status.CONVERGED else None,
+        iterations=outcome.state.k,
+        residual=watch.best,
+        ended=outcome.stop.status.name,
+        curve=[watch.queries, [float(f"{value:.4g}") for value in watch.residuals]],
+    )
+
+
+def pilot(search: Search, problem: str, method: str) -> Plan:
+    """The choice within what is printed, and the choice when the grid of steps is widened.
+
+    The step is doubled or halved for as long as that helps, so that no end of a grid is chosen. Of the sparse problem nothing is printed;
+    it also chooses the momentum and the delta of the mirror map.
+    """
+    if problem == "dense":
+        best = yield from search.scan(Choice(PRINTED_STEPS[-1]), "step_size", PRINTED_STEPS)
+        printed = yield from search.scan(best, "dual_step", DUAL_STEPS)
+        widened = yield from search.climb(printed, "step_size", 2.0)
+        return dict(printed=printed, widened=widened)
+    start = Choice(1.0, 1.0, 0.05, 1e-5) if method == "non-euc" else Choice(PRINTED_STEPS[-1])
+    yield [start]  # a sensible choice first, so that worse ones can be cut short
+    best = yield from search.climb(start, "step_size", 2.0)
+    best = yield from search.scan(best, "momentum", MOMENTA)
+    if method == "non-euc":
+        best = yield from search.scan(best, "delta", DELTAS)
+    best = yield from search.scan(best, "dual_step", DUAL_STEPS)
+    return dict(widened=(yield from search.climb(best, "step_size", 2.0)))
+
+
+class Name(NamedTuple):
+    """One method on one problem of one dimension, to one residual."""
+
+    problem: str
+    target: float
+    method: str
+    d: int
+
+    def run(self, seed: int, choice: Choice, limit: int) -> Task:
+        arguments = self._asdict() | dict(seed=seed, choice=vars(choice), limit=limit)
+        return Task("qcqp:measure", arguments, f"{self.method}, {self.problem} QCQP to {self.target:g}, d = {self.d}, seed {seed}")
+
+    @property
+    def limit(self) -> int:
+        return budget(self.problem, self.target, self.d)
+
+
+@final
+@dataclass(frozen=True)
+class Grid:
+    """What is run: dimensions of both problems, seeds of the reported runs and of the pilots."""
+
+    dense: tuple[int, ...] = (2**6, 2**8, 2**10, 2**12, 2**14)
+    sparse: tuple[int, ...] = (2**6, 2**8, 2**10, 2**12, 2**14, 2**16)
+    seeds: int = 10
+    pilot_seeds: int = 2
+    targets: dict[str, tuple[float, ...]] = field(default_factory=lambda: dict(dense=(FINE,), sparse=(FINE, COARSE)))
+
+    @classmethod
+    def quick(cls, seeds: int) -> "Grid":
+        """Small dimensions and the coarse target alone: a look at everything within two minutes."""
+        return cls((2**6, 2**8), (2**6, 2**8), seeds, 1, targets=dict(dense=(FINE,), sparse=(COARSE,)))
+
+    def names(self) -> list["Name"]:
+        """What there is to run, the costly dimensions first, so that the processes end together."""
+        names = [
+            Name(problem, target, method, d)
+            for problem, targets in self.targets.items()
+            for target in targets
+            for method in METHODS
+            for d in getattr(self, problem)
+        ]
+        return sorted(names, key=lambda name: -name.d)
+
+
+@final
+@dataclass(frozen=True)
+class Cell:
+    """The runs of one method on one problem of one dimension, with the choice of the pilots. protocol: "printed" or "widened"."""
+
+    name: Name
+    protocol: str
+    choice: Choice
+    runs: list[dict[str, Any]]
+
+    @property
+    def queries(self) -> list[int | None]:
+        """The first count with r_2 <= target of each run; None where the run was censored."""
+        return [run["queries"] for run in self.runs]
+
+    @property
+    def mean_queries(self) -> float:
+        """The mean count as the paper reports it, censored runs at the budget: a lower bound of the true mean when there are any."""
+        return float(np.mean([self.name.limit if count is None else count for count in self.queries]))
+
+
+@final
+@dataclass(frozen=True)
+class Ablation:
+    """The whole experiment: its cells, the trials of the pilots, and the processor seconds that both took."""
+
+    cells: list[Cell]
+    trials: dict[Name, list[dict[str, Any]]]
+    seconds: float
+
+
+def reproduce(campaign: Campaign, grid: Grid) -> Ablation:
+    """Pilots first, then the reported runs with what they chose."""
+    names, pilots = grid.names(), list[Task]()
+    searches = {name: Search() for name in names}
+
+    def trials(pairs: list[tuple[Name, Choice]]) -> list[Trial]:
+        seeds = range(FIRST_PILOT_SEED, FIRST_PILOT_SEED + grid.pilot_seeds)
+        # a pilot of the dense problem, where nothing reaches the target, may spend the largest count that the paper prints
+        limits = {name: name.limit // (2 if name.problem == "dense" else 1) for name in names}
+        tasks = [[name.run(seed, choice, int(min(limits[name], searches[name].least_cost))) for seed in seeds] for name, choice in pairs]
+        pilots.extend(task for group in tasks for task in group)
+        campaign.complete(pilots)
+        return [_trial(campaign.complete(group), limits[name]) for (name, _), group in zip(pairs, tasks, strict=True)]
+
+    chosen = search_all({name: (searches[name], pilot(searches[name], name.problem, name.method)) for name in names}, trials)
+    wanted = [(name, protocol, choice) for name in names for protocol, choice in chosen[name].items()]
+    runs = [[name.run(seed, choice, name.limit) for seed in range(grid.seeds)] for name, _, choice in wanted]
+    everything = [task for group in runs for task in group]
+    campaign.complete(everything)
+    cells = [Cell(*which, campaign.complete(group)) for which, group in zip(wanted, runs, strict=True)]
+    return Ablation(cells, {name: search.log() for name, search in searches.items()}, campaign.seconds(pilots + everything))
+
+
+def growth(cells: list[Cell]) -> float | None:
+    """The exponent a of queries ~ d^a by least squares over the dimensions where every run reached the target; None below three."""
+    whole = [cell for cell in cells if None not in cell.queries]
+    if len(whole) < 3:
+        return None
+    logs = np.log([[cell.name.d, np.median(np.asarray(cell.queries, float))] for cell in whole])
+    return float(np.polyfit(logs[:, 0], logs[:, 1], 1)[0])
+
+
+def _trial(outcomes: list[dict[str, Any]], limit: int) -> Trial:
+    counts = [outcome["queries"] for outcome in outcomes]
+    cost = sum(limit if count is None else count for count in counts)
+    return Trial(counts.count(None), float(cost), float(np.mean([outcome["residual"] for outcome in outcomes])))
