@@ -1,13 +1,13 @@
 """A solver is a pure state machine: it says what to evaluate and is told the values."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from zolal._array import Array
-from zolal.estimators.base import QueryBatch
+from zolal.estimators.base import Memory, QueryBatch
 from zolal.problem import Problem, SlackForm
 
 
@@ -45,6 +45,32 @@ class State(ABC):
     def residual(self) -> float:
         """The larger of both measures; NaN before the first step."""
         return float(np.maximum(self.stationarity, self.feasibility))
+
+
+@dataclass(frozen=True, eq=False)
+class TrackedState(State):
+    """The state of a solver with multipliers and an estimator, which remembers its best point."""
+
+    multipliers: Array  # lambda^k
+    memory: Memory  # what the estimator carries
+    best: Candidate
+    best_residual: float
+
+    def advanced(self, z: Array, c: Array, here: Candidate, measures: tuple[float, float], **changes: Any) -> Self:
+        """The state after a step to z: `here` is the point that the step left, with its measures."""
+        stationarity, feasibility = measures
+        residual = max(stationarity, feasibility)
+        return replace(
+            self,
+            k=self.k + 1,
+            z=z,
+            c=c,
+            stationarity=stationarity,
+            feasibility=feasibility,
+            best=here if residual < self.best_residual else self.best,
+            best_residual=min(residual, self.best_residual),
+            **changes,
+        )
 
 
 S = TypeVar("S", bound=State)

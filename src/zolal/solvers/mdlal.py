@@ -1,18 +1,18 @@
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, final
 
 import numpy as np
 
 from zolal._array import Array, is_finite
 from zolal._checks import nonnegative, positive, require
-from zolal.estimators import Estimator, Memory, Momentum, QueryBatch
+from zolal.estimators import Estimator, Momentum, QueryBatch
 from zolal.kkt import kkt_measures
 from zolal.lagrangian import penalized_multipliers, update_multipliers
 from zolal.mirror import Euclidean, MirrorMap, bregman_step
 from zolal.problem import Problem, SlackForm
 from zolal.schedules import Schedule, as_schedule
-from zolal.solvers.base import Candidate, Solver, State
+from zolal.solvers.base import Candidate, Solver, TrackedState
 from zolal.theory import Settings
 
 OUTPUTS = ("last", "best", "random", "average")
@@ -20,13 +20,9 @@ OUTPUTS = ("last", "best", "random", "average")
 
 @final
 @dataclass(frozen=True, eq=False)
-class MDLALState(State):
+class MDLALState(TrackedState):
     """The state of Algorithm 1 after k steps."""
 
-    multipliers: Array  # lambda^k
-    memory: Memory  # what the estimator carries
-    best: Candidate
-    best_residual: float
     random: Candidate  # z^R, R uniform on {0, ..., k-1}
     mean: Array  # the average of z^0, ..., z^{k-1}
 
@@ -91,19 +87,14 @@ class MDLAL(Solver[MDLALState]):
         theta = penalized_multipliers(state.multipliers, state.c, self.penalty_schedule(k))
         mirror = form.geometry(self.mirror)
         z = bregman_step(mirror, form.region, form.regularizer, state.z, form.gradient(state.z, s, theta), eta)
-        stationarity, feasibility = kkt_measures(mirror, (state.z - z) / eta, state.c)
-        here, residual = Candidate(state.z, theta, s), max(stationarity, feasibility)
-        return replace(
-            state,
-            k=k + 1,
-            z=z,
-            c=form.value(z) if is_finite(z) else state.c,  # the loop ends a run that left the finite numbers
-            stationarity=stationarity,
-            feasibility=feasibility,
+        here = Candidate(state.z, theta, s)
+        return state.advanced(
+            z,
+            form.value(z) if is_finite(z) else state.c,  # the loop ends a run that left the finite numbers
+            here,
+            kkt_measures(mirror, (state.z - z) / eta, state.c),
             multipliers=update_multipliers(state.multipliers, state.c, self.dual_step_schedule(k)),
             memory=memory,
-            best=here if residual < state.best_residual else state.best,
-            best_residual=min(residual, state.best_residual),
             random=here if self.output_rule == "random" and _uniform(state.seed, k) * (k + 1) < 1.0 else state.random,
             mean=state.mean + (state.z - state.mean) / (k + 1) if self.output_rule == "average" else state.mean,
         )
