@@ -9,7 +9,7 @@ from zolal.problems import Attack, FairnessData, SoftmaxClassifier, fairness, in
 from zolal.regularizers import L1, BlockSum, ElasticNet, GroupL2, Zero
 from zolal.schedules import InverseSqrt
 from zolal.sets import Box, L1Ball, L2Ball, LqBall, NonNegative, Product, Simplex, WholeSpace
-from zolal.solvers import MDLAL, MultiStage, Stage
+from zolal.solvers import MDLAL, ZOSGD, MultiStage, Stage, SZOConEx, ZOPenalty
 
 DIMENSION = 6  # of every vector in the conformance tests
 
@@ -43,6 +43,11 @@ SOLVERS = [
     MDLAL(Momentum(4, 1e-3, share_base=True), InverseSqrt(0.05), 2.0, 1.0, SmoothedLq(4.0, 1e-2), "average"),
     MDLAL(Momentum(3, 1e-3, directions="sphere", momentum=0.2), 0.02, lambda k: 1.0 + k, 0.5, Euclidean(), "random"),
     MDLAL(Momentum(3, 1e-3, directions="gaussian"), 0.02, 2.0, 0.5, SmoothedLq(3.0, 0.0), "best"),
+]
+SOLVERS += [
+    SZOConEx(TwoPoint(4, 1e-3), InverseSqrt(0.05), 0.5, lambda t: (t + 1) / (t + 2), inner_steps=2),
+    ZOPenalty(Momentum(4, 1e-3, share_base=True, momentum=0.3), 0.05, 0.5, stage_steps=2, output_rule="best"),
+    ZOSGD(TwoPoint(4, 1e-3, share_base=True), 0.02, 2.0),
 ]
 SOLVERS.append(MultiStage([Stage(SOLVERS[0], 2), Stage(SOLVERS[1], 1), Stage(SOLVERS[2])]))
 TABLE = np.random.default_rng(5).uniform(-1.0, 1.0, (40, DIMENSION))

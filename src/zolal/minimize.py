@@ -63,13 +63,14 @@ def minimize(
     regularizer: h, of `zolal.regularizers`.
     sample: draws xi from a numpy Generator; the same xi is then used at both ends of each difference, which removes most noise.
     gradient: the exact gradient of f where it is known; used for the final KKT measures only.
-    method: "mdlal", Algorithm 1 of the paper, or "multistage", Algorithm 2, for infeasible starts.
+    method: "mdlal", Algorithm 1 of the paper, or "multistage", Algorithm 2, for infeasible starts. Baselines to compare with, all
+        Euclidean: "szo-conex" (constraint extrapolation), "zo-penalty" (exact penalty), "zo-sgd" (descent on a quadratic penalty).
     geometry: p >= 2, a MirrorMap, or "auto", which is 2 (Euclidean).
     maxfev: the most evaluations of fun, never exceeded; unless given 500 d, or what some 200 steps cost if that is more.
     tol: the KKT residual to reach.
     workers: 1, or a map-like callable such as `Pool.map`. rng: a seed or a numpy Generator; the run is a function of it.
     callback: called with the state (k, x, multipliers, stationarity, feasibility) after each step; returning True stops.
-    options: of the method, see `MDLALOptions` and `MultiStageOptions` in `zolal.methods`.
+    options: of the method, see `MDLALOptions`, `MultiStageOptions`, `SZOConExOptions`, ... in `zolal.methods`.
 
     >>> import zolal
     >>> res = zolal.minimize(lambda x: (x - 1) @ (x - 1), [0.0, 0.0], maxfev=2000, rng=0, options=dict(step_size=0.2))
