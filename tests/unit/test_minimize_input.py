@@ -96,7 +96,10 @@ def test_a_missing_step_size_is_named(options):
 
 BAD_ARGUMENTS = {
     "options are a word": (dict(options="fast"), "'fast'"),
-    "method unknown": (dict(method="bfgs"), "`method` must be one of ['mdlal', 'multistage', 'szo-conex', 'zo-penalty', 'zo-sgd'], got 'bfgs'"),
+    "method unknown": (
+        dict(method="bfgs"),
+        "`method` must be one of ['mdlal', 'multistage', 'szo-conex', 'zo-penalty', 'zo-sgd'], got 'bfgs'",
+    ),
     "method a list": (dict(method=["mdlal"]), "got ['mdlal']"),
     "geometry below 2": (dict(geometry=1.5), "number p >= 2, a MirrorMap or 'auto', got 1.5"),
     "geometry a word": (dict(geometry="foo"), "'auto', got 'foo'"),
