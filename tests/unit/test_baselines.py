@@ -5,7 +5,9 @@ import itertools
 import cvxpy as cp
 import numpy as np
 import pytest
+import scipy.sparse
 from scipy.optimize import LinearConstraint, NonlinearConstraint
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import zolal
 from zolal.estimators import TwoPoint
@@ -150,9 +152,6 @@ def test_slacks_fit_the_iterate_and_c_is_its_violation(solver):
     "solver", [SZOConEx(TwoPoint(5, SMOOTHING), STEP), ZOPenalty(TwoPoint(5, SMOOTHING), STEP)], ids=["conex", "penalty"]
 )
 def test_every_kind_of_derivative_gives_the_same_run(solver, kind):
-    import scipy.sparse
-    from scipy.sparse.linalg import aslinearoperator
-
     given = {
         "dense": dict(jac=jacobian),
         "sparse": dict(jac=lambda x: scipy.sparse.csr_array(jacobian(x))),
@@ -176,6 +175,20 @@ def test_jacobians_are_asked_for_once_a_step():
         calls.clear()
         list(states)
         assert len(calls) == 3
+
+
+@pytest.mark.parametrize("method", ["szo-conex", "zo-penalty"])
+def test_a_jacobian_that_fails_ends_the_run_with_its_reason(method):
+    """Products with the Jacobian itself are the baselines' own: Algorithm 1 needs those with its transpose alone."""
+
+    def fails(v):
+        raise ArithmeticError("no product")
+
+    operator = LinearOperator((1, 4), matvec=fails, rmatvec=lambda y: np.ones(4) * y, dtype=float)
+    constraint = zolal.Constraint(lambda x: np.sum(x), 1.0, 1.0, jac=lambda x: operator)
+    result = zolal.minimize(objective, PROBLEM.x0, constraints=constraint, method=method, maxfev=500, rng=0, options=dict(step_size=0.1))
+    assert result.status is zolal.Status.CONSTRAINT_FAILED
+    assert "`jac` raised ArithmeticError: no product" in result.message
 
 
 @pytest.mark.parametrize(

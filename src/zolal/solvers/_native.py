@@ -83,15 +83,15 @@ class Linearization:
 
     @classmethod
     def at(cls, form: SlackForm, x: Array, g: Array) -> "Linearization":
-        parts = [part if part.vjp is not None else _frozen(part, x) for part in form.equalities.parts]
-        return cls(Equalities(parts, form.equalities.row_counts), x, g)
+        pairs = zip(form.equalities.parts, form.equalities.row_counts, strict=True)
+        return cls(Equalities([_frozen(part, rows, x) for part, rows in pairs], form.equalities.row_counts), x, g)
 
     def pull(self, y: Array) -> Array:
         """J^T y."""
         return self.equalities.vjp(self.x, y)[0]
 
     def push(self, v: Array) -> Array:
-        """J v. Where the user gives a vjp alone, it takes one call of it per row."""
+        """J v."""
         if not self.equalities.parts:
             return zeros(0, v)
         pairs = zip(self.equalities.parts, self.equalities.row_counts, strict=True)
@@ -105,22 +105,26 @@ class Linearization:
         return self.g + self.push(x - self.x)
 
 
-def _frozen(part: Constraint, x: Array) -> Constraint:
-    jacobian = part.jacobian_at(x)
-    return replace(part, jac=lambda _: jacobian)
+def _frozen(part: Constraint, rows: int, x: Array) -> Constraint:
+    """The part with its Jacobian at x; where the user gives a vjp alone, its rows, by one call each."""
+    if part.vjp is None:
+        jacobian = part.jacobian_at(x)
+    else:
+        jacobian = namespace(x).stack([part.vjp_at(x, like(unit, x)) for unit in np.eye(rows)])
+    return replace(part, vjp=None, jac=lambda _: jacobian)
 
 
 def _row_products(part: Constraint, rows: int, x: Array, v: Array) -> Array:
-    xp = namespace(x)
-    if part.vjp is not None:
-        return xp.stack([xp.sum(part.vjp_at(x, like(unit, x)) * v) for unit in np.eye(rows)])
     jacobian = part.jacobian_at(x)
     shape = (rows, x.shape[0])
     if tuple(jacobian.shape) != shape:
         raise ConstraintError(f"The Jacobian of the constraint must have shape {shape}, got {tuple(jacobian.shape)}.")
-    if scipy.sparse.issparse(jacobian) or isinstance(jacobian, LinearOperator):
+    if not (scipy.sparse.issparse(jacobian) or isinstance(jacobian, LinearOperator)):
+        return namespace(x).matmul(jacobian, v)
+    try:
         return like(np.asarray(jacobian @ to_numpy(v)), x)
-    return xp.matmul(jacobian, v)
+    except Exception as error:
+        raise ConstraintError(f"A constraint's `jac` raised {type(error).__name__}: {error}.") from error
 
 
 def _take(rows: Array, index: np.ndarray) -> Array:
