@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import methodcaller
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from scipy.special import expit
@@ -34,6 +34,24 @@ class FairnessDiagnostics:
     multiplier: float
     value: float
     constraint: float
+
+
+class Slopes(NamedTuple):
+    """f_0 and g with their gradients at one point."""
+
+    value: float
+    gradient: np.ndarray
+    constraint: float
+    normal: np.ndarray
+
+    @property
+    def diagnostics(self) -> FairnessDiagnostics:
+        """The paper's measures at that point."""
+        size = self.constraint**2 + float(self.normal @ self.normal)
+        multiplier = max(0.0, -float(self.gradient @ self.normal) / size) if size > 0.0 else 0.0
+        stationarity = float(np.linalg.norm(self.gradient + multiplier * self.normal))
+        slackness = abs(multiplier * self.constraint)
+        return FairnessDiagnostics(max(0.0, self.constraint), stationarity, slackness, multiplier, self.value, self.constraint)
 
 
 @final
@@ -77,14 +95,13 @@ class FairnessModel:
         """The gradient of g."""
         return self._fairness(x)[1]
 
+    def slopes(self, x: np.ndarray) -> Slopes:
+        """f_0 and g with their gradients at x, in one pass over the data."""
+        return Slopes(*self._loss(x), *self._fairness(x))
+
     def diagnostics(self, x: np.ndarray) -> FairnessDiagnostics:
         """The paper's measures at x, in one pass over the data."""
-        value, slope = self._loss(x)
-        constraint, normal = self._fairness(x)
-        size = constraint**2 + float(normal @ normal)
-        multiplier = max(0.0, -float(slope @ normal) / size) if size > 0.0 else 0.0
-        stationarity = float(np.linalg.norm(slope + multiplier * normal))
-        return FairnessDiagnostics(max(0.0, constraint), stationarity, abs(multiplier * constraint), multiplier, value, constraint)
+        return self.slopes(x).diagnostics
 
     @property
     def _group_weights(self) -> np.ndarray:
