@@ -158,12 +158,15 @@ class Cell:
 
         criterion: "residual" (Algorithm 1 alone) or "common". interval: iterations between checks; 1 unless the method is Algorithm 1.
         """
-        wanted = [criterion or own_criterion(self.name.method), interval]
-        return [next(point for *key, point in run["first"] if key == wanted) or run["last"] for run in self.runs]
+        return [first or run["last"] for first, run in zip(self._firsts(criterion, interval), self.runs, strict=True)]
 
     def capped(self, criterion: str | None = None, interval: int = 1) -> int:
         """How many runs did not meet the criterion within the cap."""
-        return sum(end is run["last"] for end, run in zip(self.ends(criterion, interval), self.runs, strict=True))
+        return self._firsts(criterion, interval).count(None)
+
+    def _firsts(self, criterion: str | None, interval: int) -> list[dict[str, Any] | None]:
+        wanted = [criterion or own_criterion(self.name.method), interval]
+        return [next(point for *key, point in run["first"] if key == wanted) for run in self.runs]
 
     def measured(self, field: str, criterion: str | None = None, interval: int = 1) -> Spread:
         """field: "feasibility", "stationarity", "slackness", or "k" for the iterations, at the end of the runs."""
