@@ -1,6 +1,6 @@
 """Pilot runs: settings are chosen one after the other, over a grid or uphill; the searches of many cells go on side by side."""
 
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, final
 
@@ -65,7 +65,7 @@ class Search:
         return [vars(choice) | trial._asdict() for choice, trial in self.tried.items()]
 
 
-def search_all(plans: dict[Hashable, tuple[Search, Plan]], trials: Callable[[list[tuple[Any, Any]]], list[Trial]]) -> dict[Any, Any]:
+def search_all(plans: dict[Any, tuple[Search, Plan]], trials: Callable[[list[tuple[Any, Any]]], list[Trial]]) -> dict[Any, Any]:
     """What every plan found. trials: runs (name of the plan, choice) pairs, those of all plans that are still going on at once."""
     found, asked = {}, {}
     going = dict(plans)

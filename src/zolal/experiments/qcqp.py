@@ -1,7 +1,7 @@
 """Section 7.1: how the number of queries grows with the dimension, on the dense problem as printed and on its sparse sibling."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -27,6 +27,7 @@ DUAL_STEPS = (0.1, 1.0, 10.0)  # rho_k is not printed; the theory asks for less 
 MOMENTA = (0.5, 0.05)  # 0.5 is printed; the sparse problem chooses
 DELTAS = (1e-2, 1e-5)  # 1e-2 is printed; the sparse problem chooses
 FIRST_PILOT_SEED = 1001
+REFINED = 2**10  # larger dimensions take over rho, alpha and delta and choose the step alone
 PROBLEMS = dict(dense=qcqp, sparse=sparse_qcqp)
 FINE, COARSE = 1e-2, 0.3  # the paper's target; one that Euclidean steps reach on the sparse problem, so that their growth can be measured
 
@@ -55,10 +56,10 @@ def solver(method: str, d: int, choice: Choice) -> MDLAL:
 
 
 def budget(problem: str, target: float, d: int) -> int:
-    """The most queries of a run: twice the largest count that the paper prints, 96 d; at the sparse problem's fine target 2^19 for all."""
+    """The most queries of a run: 4/3 of the largest count that the paper prints, 96 d; at the sparse problem's fine target 2^19 for all."""
     if problem == "dense":
-        return 192 * d
-    return max(192 * d, 2**17) if target == COARSE else 2**19
+        return 128 * d
+    return max(128 * d, 2**17) if target == COARSE else 2**19
 
 
 def measure(problem: str, target: float, method: str, d: int, seed: int, choice: dict[str, float], limit: int) -> dict[str, Any]:
@@ -81,25 +82,28 @@ def measure(problem: str, target: float, method: str, d: int, seed: int, choice:
     )
 
 
-def pilot(search: Search, problem: str, method: str) -> Plan:
+def pilot(search: Search, problem: str, method: str, start: Choice, refine: bool) -> Plan:
     """The choice within what is printed, and the choice when the grid of steps is widened.
 
-    The step is doubled or halved for as long as that helps, so that no end of a grid is chosen. Of the sparse problem nothing is printed;
-    it also chooses the momentum and the delta of the mirror map.
+    The step is doubled or halved for as long as that helps, so that no end of a grid is chosen. rho_k is not printed, so it is chosen, too;
+    of the sparse problem nothing is printed, so it also chooses the momentum and the delta of the mirror map. refine: whether to choose
+    these, or to keep what `start` has.
     """
     if problem == "dense":
-        best = yield from search.scan(Choice(PRINTED_STEPS[-1]), "step_size", PRINTED_STEPS)
-        printed = yield from search.scan(best, "dual_step", DUAL_STEPS)
+        printed = yield from search.scan(start, "step_size", PRINTED_STEPS)
+        if refine:
+            printed = yield from search.scan(printed, "dual_step", DUAL_STEPS)
         widened = yield from search.climb(printed, "step_size", 2.0)
         return dict(printed=printed, widened=widened)
-    start = Choice(1.0, 1.0, 0.05, 1e-5) if method == "non-euc" else Choice(PRINTED_STEPS[-1])
-    yield [start]  # a sensible choice first, so that worse ones can be cut short
+    yield [start]  # a sensible choice first, so that worse ones are cut short
     best = yield from search.climb(start, "step_size", 2.0)
-    best = yield from search.scan(best, "momentum", MOMENTA)
-    if method == "non-euc":
-        best = yield from search.scan(best, "delta", DELTAS)
-    best = yield from search.scan(best, "dual_step", DUAL_STEPS)
-    return dict(widened=(yield from search.climb(best, "step_size", 2.0)))
+    if refine:
+        best = yield from search.scan(best, "momentum", MOMENTA)
+        if method == "non-euc":
+            best = yield from search.scan(best, "delta", DELTAS)
+        best = yield from search.scan(best, "dual_step", DUAL_STEPS)
+        best = yield from search.climb(best, "step_size", 2.0)
+    return dict(widened=best)
 
 
 class Name(NamedTuple):
@@ -135,16 +139,66 @@ class Grid:
         """Small dimensions and the coarse target alone: a look at everything within two minutes."""
         return cls((2**6, 2**8), (2**6, 2**8), seeds, 1, targets=dict(dense=(FINE,), sparse=(COARSE,)))
 
-    def names(self) -> list["Name"]:
-        """What there is to run, the costly dimensions first, so that the processes end together."""
-        names = [
+    def names(self, d: int) -> list[Name]:
+        """What there is to run in this dimension."""
+        return [
             Name(problem, target, method, d)
             for problem, targets in self.targets.items()
             for target in targets
             for method in METHODS
-            for d in getattr(self, problem)
+            if d in getattr(self, problem)
         ]
-        return sorted(names, key=lambda name: -name.d)
+
+
+@final
+@dataclass(frozen=True)
+class Pilots:
+    """The pilot runs of a grid, from small dimensions to large ones: each search starts where that of the dimension before ended."""
+
+    campaign: Campaign
+    grid: Grid
+    searches: dict[Name, Search] = field(default_factory=dict)
+    tasks: list[Task] = field(default_factory=list)
+
+    def choices(self) -> dict[Name, dict[str, Choice]]:
+        """What every pilot chose, by protocol; the costly dimensions first, so that the processes of the runs end together."""
+        found: dict[Name, dict[str, Choice]] = {}
+        for d in sorted({*self.grid.dense, *self.grid.sparse}):
+            self.searches.update({name: Search() for name in self.grid.names(d)})
+            plans = {
+                name: (search, pilot(search, name.problem, name.method, _start(name, found), d <= REFINED))
+                for name, search in self.searches.items()
+                if name.d == d
+            }
+            found |= search_all(plans, self._trials)
+        return dict(sorted(found.items(), key=lambda item: -item[0].d))
+
+    def _trials(self, pairs: list[tuple[Name, Choice]]) -> list[Trial]:
+        seeds = range(FIRST_PILOT_SEED, FIRST_PILOT_SEED + self.grid.pilot_seeds)
+        tasks = [[name.run(seed, choice, self._limit(name)) for seed in seeds] for name, choice in pairs]
+        self.tasks.extend(task for group in tasks for task in group)
+        self.campaign.complete([task for group in tasks for task in group])
+        return [_trial(self.campaign.complete(group), self._limit(name)) for (name, _), group in zip(pairs, tasks, strict=True)]
+
+    def _limit(self, name: Name) -> int:
+        """Half of a run's budget on the dense problem, where nothing reaches the target; what has cost more than the best has lost.
+
+        No count grows faster than d, so eight times that of a quarter of the dimension is ample, too.
+        """
+        smaller = self.searches.get(name._replace(d=name.d // 4), Search())
+        whole = name.limit // (2 if name.problem == "dense" else 1)
+        return int(min(whole, self.searches[name].least_cost, 8.0 * smaller.least_cost))
+
+
+def _start(name: Name, found: dict[Name, dict[str, Choice]]) -> Choice:
+    """Where a search starts: at the choice of the dimension before, with the step's trend over the last two if it falls."""
+    smaller = sorted((other for other in found if other[:3] == name[:3]), key=lambda other: other.d)
+    if not smaller:
+        sparse = Choice(1.0, 1.0, 0.05, 1e-5) if name.method == "non-euc" else Choice(PRINTED_STEPS[-1])
+        return Choice(PRINTED_STEPS[-1]) if name.problem == "dense" else sparse
+    last = found[smaller[-1]]["widened"]
+    trend = last.step_size / found[smaller[-2]]["widened"].step_size if len(smaller) > 1 else 1.0
+    return replace(last, step_size=float(f"{last.step_size * min(trend, 1.0):.6g}"))
 
 
 @final
@@ -180,25 +234,15 @@ class Ablation:
 
 def reproduce(campaign: Campaign, grid: Grid) -> Ablation:
     """Pilots first, then the reported runs with what they chose."""
-    names, pilots = grid.names(), list[Task]()
-    searches = {name: Search() for name in names}
-
-    def trials(pairs: list[tuple[Name, Choice]]) -> list[Trial]:
-        seeds = range(FIRST_PILOT_SEED, FIRST_PILOT_SEED + grid.pilot_seeds)
-        # a pilot of the dense problem, where nothing reaches the target, may spend the largest count that the paper prints
-        limits = {name: name.limit // (2 if name.problem == "dense" else 1) for name in names}
-        tasks = [[name.run(seed, choice, int(min(limits[name], searches[name].least_cost))) for seed in seeds] for name, choice in pairs]
-        pilots.extend(task for group in tasks for task in group)
-        campaign.complete(pilots)
-        return [_trial(campaign.complete(group), limits[name]) for (name, _), group in zip(pairs, tasks, strict=True)]
-
-    chosen = search_all({name: (searches[name], pilot(searches[name], name.problem, name.method)) for name in names}, trials)
-    wanted = [(name, protocol, choice) for name in names for protocol, choice in chosen[name].items()]
+    pilots = Pilots(campaign, grid)
+    chosen = pilots.choices()
+    wanted = [(name, protocol, choice) for name, choices in chosen.items() for protocol, choice in choices.items()]
     runs = [[name.run(seed, choice, name.limit) for seed in range(grid.seeds)] for name, _, choice in wanted]
     everything = [task for group in runs for task in group]
     campaign.complete(everything)
     cells = [Cell(*which, campaign.complete(group)) for which, group in zip(wanted, runs, strict=True)]
-    return Ablation(cells, {name: search.log() for name, search in searches.items()}, campaign.seconds(pilots + everything))
+    trials = {name: search.log() for name, search in pilots.searches.items()}
+    return Ablation(cells, trials, campaign.seconds(pilots.tasks + everything))
 
 
 def growth(cells: list[Cell]) -> float | None:
