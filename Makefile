@@ -2,10 +2,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow check bench clean clean-cache
+.PHONY: demo reproduce test test-slow check bench clean clean-cache
 
 demo: $(VENV)/cli.stamp ## solve an embedded noisy constrained problem and show the result
 	$(BIN)/zolal demo
+
+reproduce: $(VENV)/experiments.stamp ## a quick run of the paper's experiments, into reproduction/
+	$(BIN)/zolal reproduce all --quick
 
 test: $(VENV)/dev.stamp check ## everything but the slow tests
 	$(BIN)/python -m pytest -n 2 -m "not slow"
@@ -26,6 +29,11 @@ bench: $(VENV)/dev.stamp ## the speed ratios
 $(VENV)/cli.stamp: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[cli]"
+	touch $@
+
+$(VENV)/experiments.stamp: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[cli,experiments]"
 	touch $@
 
 $(VENV)/dev.stamp: pyproject.toml

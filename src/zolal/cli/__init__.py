@@ -3,6 +3,7 @@
 import sys
 
 from zolal.cli.demo import demo
+from zolal.cli.reproduce import reproduce_with_help
 from zolal.cli.theory import theory_with_constants
 from zolal.errors import ZolalError
 
@@ -22,6 +23,7 @@ def main() -> None:
 
     app.command()(demo)
     app.command()(theory_with_constants(typer))
+    app.command()(reproduce_with_help(typer))
     try:
         app()
     except ZolalError as error:

@@ -49,7 +49,7 @@ def theory(
 
 def theory_with_constants(typer: Any) -> Any:
     """`theory` with one flag per constant, spelled as in the paper."""
-    own = [parameter for parameter in inspect.signature(theory).parameters.values() if parameter.name != "flags"]
+    own = [parameter for parameter in inspect.signature(theory).parameters.values() if parameter.name not in ("flags", *DEFAULTS)]
     symbols = [
         inspect.Parameter(
             name,

@@ -1,0 +1,104 @@
+"""What the report of an experiment is made of: tables, drawings, words; and how it is written."""
+
+import csv
+import io
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import final
+
+from matplotlib.figure import Figure
+
+from zolal.errors import InvalidArgumentError
+from zolal.report._style import styled
+
+
+@final
+@dataclass(frozen=True)
+class Table:
+    """Cells as text, the same in every format. name: of the files. folded: shown on the page only when asked for."""
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    note: str = ""
+    folded: bool = False
+
+    def markdown(self) -> str:
+        lines = [self.columns, ("---",) * len(self.columns), *self.rows]
+        text = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+        return f"**{self.title}**\n\n{text}\n" + (f"\n{self.note}\n" if self.note else "")
+
+    def csv(self) -> str:
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([self.columns, *self.rows])
+        return text.getvalue()
+
+
+@final
+@dataclass(frozen=True)
+class Drawing:
+    """A figure with its caption. title: what a reader who cannot see it is told."""
+
+    name: str
+    title: str
+    caption: str
+    figure: Figure
+
+    @cached_property
+    def png(self) -> bytes:
+        """The file, with 200 dots per inch."""
+        return self._render("png", None)
+
+    @cached_property
+    def svg(self) -> bytes:
+        return self._render("svg", {"Date": None})
+
+    def _render(self, kind: str, metadata: dict[str, None] | None) -> bytes:
+        out = io.BytesIO()
+        with styled():
+            self.figure.savefig(out, format=kind, metadata=metadata)
+        self.figure.set_layout_engine("none")  # places are found once
+        return out.getvalue()
+
+
+@final
+@dataclass(frozen=True)
+class Origin:
+    """Where a report comes from: the command, the version of zolal, and the processor seconds of all its runs."""
+
+    command: str
+    version: str
+    seconds: float
+
+
+@final
+@dataclass(frozen=True)
+class Report:
+    """The whole report; the first table is the main one. lead: paragraphs that say what was found."""
+
+    name: str
+    title: str
+    lead: list[str]
+    drawings: list[Drawing]
+    tables: list[Table] = field(default_factory=list)
+
+
+def save(path: Path, content: str | bytes) -> Path:
+    """Write a file, with its folder; returns its path."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    except OSError as error:
+        raise InvalidArgumentError(f"`--out` must be a folder that can be written, got {str(path.parent)!r}: {error.strerror}.") from error
+    return path
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A number as text with so many significant digits, without trailing zeros; whole numbers below 10^9 in full."""
+    if value is None:
+        return "—"
+    if abs(value) < 1e9 and abs(value) >= 10 ** (digits - 1):
+        return f"{value:.0f}"
+    return f"{value:.{digits}g}"

@@ -1,0 +1,133 @@
+"""The reports of the attack and of fairness, from hand-made runs."""
+
+import statistics
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from zolal.experiments._readings import INTERVALS
+from zolal.experiments.attack import METHODS as ATTACKS
+from zolal.experiments.attack import Attacks, Pilot, Row
+from zolal.experiments.fairness import METHODS as FAIR
+from zolal.experiments.fairness import Cell, Choice, Fairness, Name
+from zolal.report import report_attack, report_fairness
+from zolal.report._style import LOOKS
+
+COUNTS = {"euc-theory": [7840, None, None], "euc-matched": [138, 276, 690], "non-euc": [138, 138, 414]}
+MARGINS = [-1.0, 0.5, -0.25]
+
+
+def attack_row(method):
+    checks = [None if count is None else 3 for count in COUNTS[method]]
+    run = dict(queries=COUNTS[method], iterations=checks, margins=MARGINS, curve=[[0, 138, 6000], [2.0, 0.5, -0.25]])
+    return Row(method, 2, 69, 0.1, [run])
+
+
+def made_attacks(square=True):
+    rows = [attack_row(method) for method in ATTACKS]
+    beside = Row("square", None, None, None, [dict(queries=[3, 9, 12], distinct=[2, 5, 7], margins=MARGINS)]) if square else None
+    missing = None if square else "Square Attack was left out."
+    return Attacks(0.9076, [1.0, 2.0, 3.0], rows, rows, beside, missing, [Pilot("non-euc", 0.1, 138.0, 3, 230.0)], 5.0)
+
+
+def fair_run(k, stationarity, met=True):
+    point = dict(k=k, feasibility=1e-3 * k, stationarity=stationarity, slackness=0.0, residual=None)
+    first = [[criterion, interval, point if met else None] for criterion in ("residual", "common") for interval in INTERVALS]
+    curve = [[0, 6, k + 60], [0.5, 0.05, stationarity], [0.0, 1e-3, 0.0]]
+    return dict(rows=4096, weight=0.1, ended="", first=first, last=point | dict(k=k + 60), least=stationarity, curve=curve)
+
+
+def made_fairness(data=("a9a", "lendingclub")):
+    def cell(name, factor):
+        return Cell(name, Choice(0.6), [fair_run(20 * factor, 0.008), fair_run(30 * factor, 0.009), fair_run(60, 0.02, met=False)])
+
+    table = [cell(Name(name, method, 1.0), 1 + i) for name in data for i, method in enumerate(FAIR)]
+    trial = vars(Choice(0.6)) | dict(missed=0, cost=90.0, residual=0.009)
+    weights = [replace(one, name=Name(one.name.data, FAIR[0], 0.5)) for one in table[::3]]
+    tuned = [replace(table[0], choice=replace(table[0].choice, step_size=1.2))]
+    return Fairness(table=table, tuned=tuned, weights=weights, trials={table[1].name: [trial]}, seconds=7.0)
+
+
+def rows(table):
+    return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+
+
+def test_the_attack_table_is_a_naive_count_beside_the_papers():
+    found = {row["method"]: row for row in rows(report_attack(made_attacks()).tables[0])}
+    assert [found["Euc-theory"][key] for key in ("succ.", "median queries (succ.)", "median queries (all images)")] == [
+        "1/3",
+        "7840",
+        "12000",
+    ]
+    assert [found["Non-Euc"][key] for key in ("succ.", "median queries (all images)", "median (all, checks counted)")] == [
+        "3/3",
+        "138",
+        "141",
+    ]
+    assert found["Square Attack"]["median queries (all images)"] == "9"
+    assert found["Square Attack"]["succ., paper"] == "—"
+    assert found["Euc-matched"]["median queries (all images), paper"] == "5382"
+    mean, deviation = statistics.mean(MARGINS), statistics.stdev(MARGINS)
+    assert found["Non-Euc"]["final margin"] == f"{mean:.3f} ± {deviation:.3f}"
+
+
+def test_the_attack_figures_hold_every_method_the_zero_line_and_the_papers_points():
+    first, second = (drawing.figure for drawing in report_attack(made_attacks()).drawings)
+    for figure in (first, second):
+        success, margin = figure.axes
+        assert {LOOKS[method].colour for method in (*ATTACKS, "square")} <= {line.get_color() for line in success.get_lines()}
+        assert {LOOKS[method].colour for method in ATTACKS} <= {line.get_color() for line in margin.get_lines()}
+        assert any(np.allclose(line.get_ydata(), 0.0) for line in margin.get_lines())
+    assert sum(line.get_marker() == "*" for line in first.axes[0].get_lines()) == 5
+    assert not [line for panel in second.axes for line in panel.get_lines() if line.get_marker() == "*"]
+
+
+def test_a_missing_square_attack_is_said():
+    found = report_attack(made_attacks(square=False))
+    assert "Square Attack was left out." in found.lead
+    assert len(found.tables[0].rows) == 3
+
+
+def test_the_fairness_table_is_a_naive_count_beside_the_papers():
+    found = {(row["data"], row["method"]): row for row in rows(report_fairness(made_fairness()).tables[0])}
+    passes = [k * 16 * 256 / 4096 for k in (20, 30, 120)]  # the third run was not met, and ends at its last iterate
+    assert found["a9a", "Ours"]["data passes"] == f"{statistics.mean(passes):.2f} ± {statistics.stdev(passes):.2f}"
+    shared = [value * 9 / 16 for value in passes]
+    assert found["a9a", "Ours"]["data passes, shared base"] == f"{statistics.mean(shared):.2f} ± {statistics.stdev(shared):.2f}"
+    values = [0.008, 0.009, 0.02]
+    assert found["a9a", "SZO-ConEx"]["Stat."] == f"{statistics.mean(values):.2e} ± {statistics.stdev(values):.2e}"
+    assert found["a9a", "Ours"]["at the cap"] == "1/3"
+    assert found["a9a", "Ours"]["data passes, paper"] == "85.46 ± 13.82"
+    assert found["lendingclub", "Ours"]["data passes, paper"] == "—"
+    assert (found["a9a", "Ours, tuned"]["eta"], found["a9a", "Ours, tuned"]["data passes, paper"]) == ("1.2", "—")
+
+
+def test_the_fairness_figure_has_two_rows_and_a_column_per_data_set():
+    figure = report_fairness(made_fairness()).drawings[0].figure
+    assert len(figure.axes) == 4
+    for axes in figure.axes:
+        assert {LOOKS[method].colour for method in FAIR} <= {line.get_color() for line in axes.get_lines()}
+        assert any(np.allclose(line.get_ydata(), 0.01) for line in axes.get_lines())
+    stars = [sum(line.get_marker() == "*" for line in axes.get_lines()) for axes in figure.axes]
+    assert stars == [3, 0, 3, 0]  # lendingclub is not the paper's
+
+
+def test_the_end_of_a_method_is_marked_at_its_median_run():
+    axes = report_fairness(made_fairness(("a9a",))).drawings[0].figure.axes[0]
+    ends = [line for line in axes.get_lines() if line.get_marker() == "o" and line.get_color() == LOOKS["mdlal"].colour]
+    assert [float(end.get_xdata()[0]) for end in ends] == [pytest.approx(30.0)]
+
+
+def test_every_reading_of_the_stopping_rule_has_a_line():
+    table = report_fairness(made_fairness(("a9a",))).tables[1]
+    assert len(table.rows) == 2 * len(INTERVALS)
+
+
+def test_omega_is_told_in_units_and_as_it_is():
+    (row,) = rows(report_fairness(made_fairness(("a9a",))).tables[2])
+    assert (row["multiple"], row["omega"]) == ("0.5", "0.1")
+
+
+def test_pages_of_all_three_have_a_name_that_the_command_knows():
+    assert [report_attack(made_attacks()).name, report_fairness(made_fairness()).name] == ["attack", "fairness"]
