@@ -95,6 +95,7 @@ def test_a_whole_experiment_is_run_once(monkeypatch, tmp_path):
     assert [cell.name.method for cell in found.table] == 2 * list(experiment.METHODS)
     assert [(cell.name.data, cell.name.multiple) for cell in found.weights] == [(name, m) for name in grid.data for m in (0.5, 1.0)]
     assert found.table[0].choice.step_size == experiment.PRINTED_STEPS["a9a"]
+    assert [cell.name.data for cell in found.tuned] == ["a9a"]
     assert all(end["k"] <= experiment.cap(300) for cell in found.table for end in cell.ends())
     before = len(told)
     again = experiment.reproduce(Campaign(Store(tmp_path), 1, "test", lambda *what: told.append(what)), grid)

@@ -191,11 +191,14 @@ class Cell:
 class Fairness:
     """The whole experiment.
 
-    table: every method on every data set at omega = |S_min|/|S|. weights: Algorithm 1 on every data set at each multiple of it, for the
-    effect of omega. trials: every trial of the pilots as plain values. seconds: of processor time, diagnostics included.
+    table: every method on every data set at omega = |S_min|/|S|; Algorithm 1 at the printed step where there is one, the others at what
+    the pilots chose. tuned: Algorithm 1 at the pilots' step on the data sets that have a printed one, so that tuned methods can be compared
+    with each other. weights: Algorithm 1 as in the table on every data set at each multiple of that omega, for its effect. trials: every
+    trial of the pilots as plain values. seconds: of processor time, diagnostics included.
     """
 
     table: list[Cell]
+    tuned: list[Cell]
     weights: list[Cell]
     trials: dict[Name, list[dict[str, Any]]]
     seconds: float
@@ -224,13 +227,10 @@ class Grid:
 def pilot(search: Search, name: Name, thorough: bool) -> Plan:
     """The choice of a method on a data set: steps are doubled or halved, other settings multiplied or divided by 10, while that helps.
 
-    So no end of a grid is chosen. Algorithm 1 takes the step that is printed, where one is.
+    So no end of a grid is chosen.
     """
-    start = Choice(PRINTED_STEPS.get(name.data, 1.0))
-    if name.method == "mdlal" and name.data in PRINTED_STEPS:
-        return start
-    best = yield from search.climb(start, "step_size", 2.0)
-    if not thorough:
+    best = yield from search.climb(Choice(PRINTED_STEPS.get(name.data, 1.0)), "step_size", 2.0)
+    if not thorough or not SETTINGS[name.method]:
         return best
     for setting in SETTINGS[name.method]:
         best = yield from search.climb(best, setting, 10.0)
@@ -238,7 +238,7 @@ def pilot(search: Search, name: Name, thorough: bool) -> Plan:
 
 
 def reproduce(campaign: Campaign, grid: Grid) -> Fairness:
-    """Pilots first, then the table with what they chose, then Algorithm 1 at the other values of omega."""
+    """Pilots first, then the table with what they chose, and Algorithm 1 at its tuned step and at the other values of omega."""
     names, pilots = [Name(data, method, 1.0) for data in grid.data for method in METHODS], list[Task]()
     searches = {name: Search() for name in names}
 
@@ -250,18 +250,20 @@ def reproduce(campaign: Campaign, grid: Grid) -> Fairness:
         return [_trial(campaign.complete(group)) for group in tasks]
 
     chosen = search_all({name: (searches[name], pilot(searches[name], name, grid.thorough)) for name in names}, trials)
+    printed = {Name(data, "mdlal", 1.0): Choice(PRINTED_STEPS[data]) for data in grid.data if data in PRINTED_STEPS}
     others = [Name(data, "mdlal", multiple) for data in grid.data for multiple in grid.multiples]
-    choices = chosen | {name: chosen[Name(name.data, "mdlal", 1.0)] for name in others}
-    runs = {name: [name.run(seed, choices[name]) for seed in range(grid.seeds)] for name in choices}
+    steps = chosen | printed
+    wanted = [
+        [(name, steps[name]) for name in names],
+        [(name, chosen[name]) for name in printed],
+        [(name, steps[Name(name.data, "mdlal", 1.0)]) for name in others],
+    ]
+    runs = {pair: [pair[0].run(seed, pair[1]) for seed in range(grid.seeds)] for pairs in wanted for pair in pairs}
     everything = [task for group in runs.values() for task in group]
     campaign.complete(everything)
-    cells = {name: Cell(name, choices[name], campaign.complete(group)) for name, group in runs.items()}
-    return Fairness(
-        table=[cells[name] for name in names],
-        weights=[cells[name] for name in others],
-        trials={name: search.log() for name, search in searches.items()},
-        seconds=campaign.seconds(pilots + everything),
-    )
+    table, tuned, weights = ([Cell(*pair, campaign.complete(runs[pair])) for pair in pairs] for pairs in wanted)
+    trials_of = {name: search.log() for name, search in searches.items()}
+    return Fairness(table, tuned, weights, trials_of, campaign.seconds(pilots + everything))
 
 
 def _trial(outcomes: list[dict[str, Any]]) -> Trial:
