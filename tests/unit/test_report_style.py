@@ -104,6 +104,13 @@ def test_symbols_are_marked_up_and_long_numbers_parted():
         assert words in shown
 
 
+def test_the_papers_numbers_stand_under_ours():
+    shown = _page.table(("method", "passes", "passes, paper"), [("Ours", "3", "4"), ("Other", "5", "—")])
+    assert shown.count("<th") - shown.count("<thead") == 2
+    assert '<td class="number">3<span class="paper">paper 4</span></td>' in shown
+    assert '<td class="number">5</td>' in shown
+
+
 @pytest.mark.parametrize(("seconds", "words"), [(3.2, "3 s"), (600, "10 min"), (3 * 3600, "3.0 h")])
 def test_durations_are_said_as_a_person_says_them(seconds, words):
     assert duration(seconds) == words

@@ -136,7 +136,7 @@ def _show(found: "Report", origin: "Origin", paths: list[Path], executed: int) -
     table = Table(*main.columns, title=main.title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="bold")
     for row in main.rows:
         table.add_row(*row)
-    Console(width=150, markup=False).print(table)
+    Console(width=None if sys.stdout.isatty() else 200, markup=False).print(table)
     print("", *(textwrap.fill(text, 120) for text in found.lead), sep="\n")
     print(f"\n{executed} runs were made now, the others were in the store; {_report().duration(origin.seconds)} of processor time in all.")
     folder = paths[-1].parent

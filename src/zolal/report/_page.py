@@ -10,7 +10,7 @@ STYLE = """
 @media (prefers-color-scheme: dark) {
   :root { --paper: #16181c; --ink: #e8e9ec; --soft: #a2a6ae; --line: #363a42; --shade: #1f2228; --accent: #6bb6ea; } }
 * { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 70rem; padding: 2rem 1.2rem 4rem; background: var(--paper); color: var(--ink);
+body { margin: 0 auto; max-width: 76rem; padding: 2rem 1.2rem 4rem; background: var(--paper); color: var(--ink);
   font: 17px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
 h1 { font-size: 1.8rem; line-height: 1.2; margin: 0 0 1rem; letter-spacing: -.01em; }
 h2 { font-size: 1.2rem; margin: 2.6rem 0 .8rem; }
@@ -29,6 +29,7 @@ td { white-space: nowrap; }
 tr:last-child td { border-bottom: 0; }
 tr.next td { border-top: 2px solid var(--line); }
 td.number, th.number { text-align: right; }
+.paper { display: block; color: var(--soft); font-size: .92em; }
 summary { cursor: pointer; font-weight: 600; margin: 2rem 0 .8rem; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .3rem 1.2rem; font-size: .92rem; margin: 0; }
 dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
@@ -74,14 +75,17 @@ def figure(svg: bytes, title: str, caption: str) -> str:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], note: str = "") -> str:
-    """A table that scrolls by itself on a narrow screen; columns of numbers stand right, a line parts groups of the first column."""
-    numeric = [all(NUMBER.fullmatch(row[i]) for row in rows) for i in range(len(columns))]
-    kinds = [' class="number"' if kind else "" for kind in numeric]
-    head = "".join(f"<th{kind}>{marked(name)}</th>" for name, kind in zip(columns, kinds, strict=True))
+    """A table that scrolls by itself on a narrow screen; columns of numbers stand right, a line parts groups of the first column.
+
+    A column "name, paper" after the column "name" becomes a second line in its cells.
+    """
+    shown = [i for i, name in enumerate(columns) if not i or name != f"{columns[i - 1]}, paper"]
+    kinds = {i: ' class="number"' if all(NUMBER.fullmatch(row[i]) for row in rows) else "" for i in shown}
+    head = "".join(f"<th{kinds[i]}>{marked(columns[i])}</th>" for i in shown)
     lines = []
-    for i, row in enumerate(rows):
-        cells = "".join(f"<td{kind}>{_cell(cell)}</td>" for cell, kind in zip(row, kinds, strict=True))
-        lines.append(f"<tr{_parting(rows, i)}>{cells}</tr>\n")
+    for k, row in enumerate(rows):
+        cells = "".join(f"<td{kinds[i]}>{_cell(row[i])}{'' if i + 1 in kinds else _paper(row, i + 1)}</td>" for i in shown)
+        lines.append(f"<tr{_parting(rows, k)}>{cells}</tr>\n")
     words = f'<p class="note">{marked(note)}</p>' if note else ""
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>\n{"".join(lines)}</tbody></table></div>{words}'
 
@@ -109,6 +113,11 @@ def marked(text: str) -> str:
 
 def _parting(rows: Sequence[Sequence[str]], i: int) -> str:
     return ' class="next"' if i and rows[i][0] != rows[i - 1][0] else ""
+
+
+def _paper(row: Sequence[str], i: int) -> str:
+    """What the paper prints, under ours."""
+    return f'<span class="paper">paper {_cell(row[i])}</span>' if i < len(row) and row[i] != "—" else ""
 
 
 def _cell(text: str) -> str:

@@ -14,7 +14,7 @@ from zolal.report import _style as style
 from zolal.report._qcqp_limits import PRINTED, PRINTED_AT, least_queries, least_residual, times_below
 from zolal.report._style import LOOKS
 
-DODGE = {"euc-theory": 0.84, "euc-matched": 1.0, "non-euc": 1.19}  # so that markers at the same budget stand side by side
+DODGE = {"euc-theory": 0.54, "euc-matched": 0.66, "non-euc": 0.80}  # markers at one budget stand side by side, left of the stars
 WIDENED: dict[str, Any] = dict(linestyle=(0, (3, 1.6)), linewidth=1.4)
 
 
@@ -49,7 +49,7 @@ def median_queries(cell: Cell) -> float:
 
 def _dense_queries(axes: Axes, cells: Sequence[Cell]) -> None:
     dimensions = sorted({cell.name.d for cell in cells} | {PRINTED_AT})
-    first, last = dimensions[0] / 1.8, dimensions[-1] * 20  # room for words right of the stars
+    first, last = dimensions[0] / 2.2, dimensions[-1] * 20  # room for words right of the stars
     d = np.geomspace(first, last, 50)
     bottom, top = 0.12 * dimensions[0], 2e4 * dimensions[-1]
     axes.set(xscale="log", yscale="log", xlim=(first, last), ylim=(bottom, top))
@@ -90,7 +90,7 @@ def _draw_queries(axes: Axes, cells: Sequence[Cell], dodge: float = 1.0, dashed:
 def _draw_censored(axes: Axes, d: float, limit: int, look: style.Look) -> None:
     axes.annotate(
         "",
-        xy=(d, limit * 3.2),
+        xy=(d, limit * 2.4),
         xytext=(d, limit),
         arrowprops=dict(arrowstyle="-|>", color=look.colour, linewidth=1.2, shrinkA=4, shrinkB=0, mutation_scale=9),
     )
@@ -186,7 +186,7 @@ def _sparse_queries(axes: Axes, cells: Sequence[Cell]) -> None:
     dimensions = sorted({cell.name.d for cell in cells})
     counts = [median_queries(cell) for cell in cells]
     top = max([count for count in counts if math.isfinite(count)] + [cell.name.limit for cell in cells if None in cell.queries])
-    axes.set(xscale="log", yscale="log", xlim=(dimensions[0] / 1.5, dimensions[-1] * 1.5), ylim=(min(counts) / 2.5, top * 6))
+    axes.set(xscale="log", yscale="log", xlim=(dimensions[0] / 2, dimensions[-1] * 1.5), ylim=(min(counts) / 2.5, top * 6))
     labels = []
     for target in sorted({cell.name.target for cell in cells}, reverse=True):
         for method in METHODS:
@@ -198,7 +198,7 @@ def _sparse_queries(axes: Axes, cells: Sequence[Cell]) -> None:
                 _draw_prediction(axes, whole, dimensions, shape)
                 labels.append(
                     (
-                        max(count for count in map(median_queries, line) if math.isfinite(count)),
+                        min(median_queries(line[-1]), line[-1].name.limit),
                         _described(method, target, growth(line), text),
                         LOOKS[method].text,
                     )

@@ -11,7 +11,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter
 from zolal.experiments.attack import BUDGET, Attacks, Pilot, Row
 from zolal.report import _style as style
 from zolal.report._style import LOOKS
-from zolal.report.base import Drawing, Report, Table, number
+from zolal.report.base import Drawing, Report, Table, counted, number
 
 Points = dict[str, list[tuple[int, float]]]  # (queries, value) by method
 
@@ -36,7 +36,8 @@ def report_attack(attacks: Attacks) -> Report:
     images, seeds = attacks.printed[0].num_images, len(attacks.printed[0].runs)
     with style.styled():
         first, second = draw_attack(attacks.printed, attacks.square, True), draw_attack(attacks.best, attacks.square, False)
-    under = f"{images} images, {seeds} seeds. Mean over images and seeds; the margin is not smoothed. Dotted: {BUDGET} queries, the budget."
+    runs = f"{images} images, {counted(seeds, 'seed')}"
+    under = f"{runs}. Mean over images and seeds; the margin is not smoothed. Dotted: {BUDGET} queries, the budget."
     near = f"Steps whose median queries come closest to the paper's: {under} Stars: what the paper prints."
     drawings = [
         Drawing("attack", "Success rate and margin at steps closest to the paper's queries", near, first),

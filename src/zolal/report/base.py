@@ -102,3 +102,8 @@ def number(value: float | None, digits: int = 4) -> str:
     if abs(value) < 1e9 and abs(value) >= 10 ** (digits - 1):
         return f"{value:.0f}"
     return f"{value:.{digits}g}"
+
+
+def counted(count: int, noun: str) -> str:
+    """1 seed, 3 seeds."""
+    return f"{count} {noun}" + ("" if count == 1 else "s")

@@ -12,7 +12,7 @@ from zolal.experiments._readings import INTERVALS, TOLERANCE
 from zolal.experiments.fairness import CAP, COUNTS, METHODS, Cell, Fairness, passes
 from zolal.report import _style as style
 from zolal.report._style import LOOKS
-from zolal.report.base import Drawing, Report, Table, number
+from zolal.report.base import Drawing, Report, Table, counted, number
 
 PRINTED = {  # Feas., Stat., Cs., data passes
     ("a9a", "mdlal"): ("9.76e-05 ± 3.09e-04", "9.26e-03 ± 6.44e-04", "3.36e-05 ± 5.46e-05", "85.46 ± 13.82"),
@@ -30,10 +30,10 @@ FLOOR = 1e-6  # of the drawing: feasible points have Feas. = 0, which a logarith
 
 def report_fairness(result: Fairness) -> Report:
     """The six panels, the table beside the paper's, the readings of its stopping rule, and the effect of omega."""
-    seeds = len(result.table[0].runs)
+    seeds = counted(len(result.table[0].runs), "paired seed")
     caption = (
-        f"Medians over {seeds} paired seeds with bands from the 10th to the 90th percentile, against data passes in the paper's count "
-        "(two evaluations per direction). Markers: where the method's own stopping rule ends the median run, thin lines after it; "
+        f"Medians over {seeds} with bands from the 10th to the 90th percentile, against data passes in the paper's count (two evaluations "
+        "per direction). Markers: where the method's own stopping rule ends the median run, thin lines after it; "
         f"a marker at {CAP:g} passes: the cap. Feas. = 0: feasible. Stars: what the paper prints."
     )
     with style.styled():
@@ -100,7 +100,7 @@ def _finish(axes: Axes, field: str, column: int) -> None:
 
 def fairness_table(cells: Sequence[Cell], tuned: Sequence[Cell]) -> Table:
     """The paper's table with its numbers beside ours, data passes also with a shared base value. tuned: ours at the step of the pilots."""
-    beside = tuple(text for column in (*FIELDS.values(), "data passes") for text in (column, f"{column}, paper"))
+    beside = tuple(text for column in ("data passes", *FIELDS.values()) for text in (column, f"{column}, paper"))
     columns = ("data", "method", "eta", *beside, "data passes, shared base", "at the cap")
     note = (
         "Mean ± standard deviation over the seeds at the method's own end: max(pres, dres) ≤ 0.01 for ours, Feas., Stat. and Cs. ≤ 0.01 "
@@ -116,8 +116,8 @@ def fairness_table(cells: Sequence[Cell], tuned: Sequence[Cell]) -> Table:
 
 
 def _line(cell: Cell, label: str, paper: tuple[str, ...]) -> tuple[str, ...]:
-    own = [_spread(cell.measured(field), ".2e") for field in FIELDS] + [_spread(cell.passes(), ".2f")]
-    pairs = tuple(text for pair in zip(own, paper, strict=True) for text in pair)
+    own = [_spread(cell.passes(), ".2f")] + [_spread(cell.measured(field), ".2e") for field in FIELDS]
+    pairs = tuple(text for pair in zip(own, (paper[-1], *paper[:-1]), strict=True) for text in pair)
     named = (cell.name.data, label, number(cell.choice.step_size))
     return (*named, *pairs, _spread(cell.passes("shared"), ".2f"), f"{cell.capped()}/{len(cell.runs)}")
 

@@ -8,13 +8,13 @@ from zolal.report._qcqp_figures import draw_dense, draw_sparse, of
 from zolal.report._qcqp_limits import PRINTED, PRINTED_AT, least_queries, least_residual, power_of_two, times_below
 from zolal.report._qcqp_tables import choices_table, dense_table, growth_table, sparse_table
 from zolal.report._style import LOOKS
-from zolal.report.base import Drawing, Report
+from zolal.report.base import Drawing, Report, counted
 
 
 def report_qcqp(ablation: Ablation) -> Report:
     """Figures, tables and words on both problems."""
     dense, sparse = of(ablation.cells, problem="dense"), of(ablation.cells, problem="sparse")
-    seeds = len(ablation.cells[0].runs)
+    seeds = counted(len(ablation.cells[0].runs), "paired seed")
     with style.styled():
         drawings = [
             Drawing(
@@ -35,7 +35,7 @@ def _the_limit() -> str:
     count, d = PRINTED["non-euc"], PRINTED_AT
     return (
         "On the problem as printed, a query tells one linear functional of a vector b that is uniform on the sphere. "
-        "After m queries no method, in whatever geometry, can have E r_2^2 below 1 - m/d. "
+        "After m queries no method, in whatever geometry, can have E[r_2^2] below 1 - m/d. "
         f"At d = {power_of_two(d)} the target 0.01 therefore takes at least {least_queries(d, FINE):.0f} queries; "
         f"the paper prints {count:.0f} for Non-Euc, {times_below(count, d, FINE):.1f} times fewer than possible: "
         f"there the root mean square of the residual is at least {float(least_residual(count, d)):.2f}."
@@ -75,16 +75,16 @@ def _reached(cells: Sequence[Cell]) -> str:
     return f"{sum(count is not None for count in counts)}/{len(counts)}"
 
 
-def _dense_caption(seeds: int, budget: str) -> str:
+def _dense_caption(seeds: str, budget: str) -> str:
     return (
-        f"Dense QCQP, {seeds} paired seeds. (a) Median queries to r_2 ≤ 0.01, bars from the 10th to the 90th percentile; open markers "
+        f"Dense QCQP, {seeds}. (a) Median queries to r_2 ≤ 0.01, bars from the 10th to the 90th percentile; open markers "
         f"with arrows: the median run was censored at {budget}. (b) Median of the best residual so far, bands from the 10th to the 90th "
         "percentile; dashed: steps of the widened grid, where the pilots chose others than the printed ones. Stars: what the paper prints."
     )
 
 
-def _sparse_caption(seeds: int) -> str:
+def _sparse_caption(seeds: str) -> str:
     return (
-        f"Sparse QCQP, {seeds} paired seeds. (a) Median queries to the targets with fitted powers of d; dotted: the predicted shapes, "
+        f"Sparse QCQP, {seeds}. (a) Median queries to the targets with fitted powers of d; dotted: the predicted shapes, "
         "moved to the data. (b) Median of the best residual so far with bands from the 10th to the 90th percentile."
     )
