@@ -153,6 +153,7 @@ def _queries_axis(axes: Axes, linear: bool) -> None:
         axes.set_xlim(FIRST, 1.25 * BUDGET)
         style.log_axis(axes.xaxis)
     axes.axvline(BUDGET, color=style.MUTED, linewidth=1, linestyle=(0, (1, 1.5)))
+    axes.text(BUDGET, 1.01, "budget", transform=axes.get_xaxis_transform(), ha="center", va="bottom", color=style.MUTED, fontsize=9.5)
 
 
 def _draw_printed(axes: Axes, points: Points) -> None:
