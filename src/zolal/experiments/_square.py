@@ -1,6 +1,6 @@
 """Square Attack of the Adversarial Robustness Toolbox (ART) on the same images and model, every evaluation of the model counted."""
 
-import importlib.util
+import importlib.metadata
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,12 @@ SIDE = 28
 
 
 def has_square_attack() -> bool:
-    return importlib.util.find_spec("art") is not None
+    """Whether ART is installed, by the name of its distribution: another package is imported as `art`, too."""
+    try:
+        importlib.metadata.distribution("adversarial-robustness-toolbox")
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 class _EndedError(Exception):
