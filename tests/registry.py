@@ -5,7 +5,18 @@ import numpy as np
 from zolal.directions import Gaussian, Rademacher, Sphere
 from zolal.estimators import Momentum, TwoPoint
 from zolal.mirror import Block, Euclidean, SmoothedLq
-from zolal.problems import Attack, FairnessData, SoftmaxClassifier, fairness, inventory, l1_box, simplex_lp, sphere_quadratic
+from zolal.problems import (
+    Attack,
+    FairnessData,
+    SoftmaxClassifier,
+    fairness,
+    inventory,
+    l1_box,
+    qcqp,
+    simplex_lp,
+    sparse_qcqp,
+    sphere_quadratic,
+)
 from zolal.regularizers import L1, BlockSum, ElasticNet, GroupL2, Zero
 from zolal.schedules import InverseSqrt
 from zolal.sets import Box, L1Ball, L2Ball, LqBall, NonNegative, Product, Simplex, WholeSpace
@@ -55,3 +66,4 @@ PEOPLE = FairnessData("people", TABLE[:25], np.sign(TABLE[:25, 0]), TABLE[25:], 
 DIGIT = Attack(SoftmaxClassifier(4.0 * TABLE[:4], TABLE[4, :4]), np.linspace(0.0, 1.0, DIMENSION), 2)
 PROBLEMS = {"sphere": sphere_quadratic(6), "simplex lp": simplex_lp(6), "l1 box": l1_box(6), "inventory": inventory(6)}
 PROBLEMS |= {"fairness": fairness(PEOPLE, 0.4, batch_size=8), "attack": DIGIT.problem}
+PROBLEMS |= {"qcqp": qcqp(8), "sparse qcqp": sparse_qcqp(8)}

@@ -15,6 +15,7 @@ LAYERS = {
     "_array": 0,
     "errors": 0,
     "_checks": 0.1,  # its one sentence is an exception of `errors`
+    "_hadamard_kernels": 0.2,
     "sets": 1,
     "regularizers": 1,
     "schedules": 1,
@@ -45,7 +46,7 @@ LAYERS = {
 PRIVATE = 0.5  # other private modules at the top, such as _roots
 
 MODULES = {path.relative_to(SOURCE).with_suffix("").as_posix().replace("/", "."): path for path in sorted(SOURCE.rglob("*.py"))}
-LIGHT = ("numba", "matplotlib", "typer", "rich", "cvxpy", "torch", "sklearn", "dask")
+LIGHT = ("numba", "matplotlib", "typer", "rich", "cvxpy", "torch", "sklearn", "dask", "pooch", "art")
 
 
 def top(module: str) -> str:

@@ -49,16 +49,21 @@ class Search:
         return min(choices, key=self.rank)
 
     def climb(self, start: Any, name: str, factor: float, most: int = 12) -> Plan:
-        """The best choice when one setting is multiplied or divided by a factor for as long as that helps."""
+        """The best choice when one setting is multiplied or divided by a factor for as long as that helps, by one percent at least."""
         best = start
         for _ in range(most):
             around = [replace(best, **{name: float(f"{getattr(best, name) * step:.6g}")}) for step in (factor, 1.0 / factor)]
             yield [best, *around]
             following = min(around, key=self.rank)
-            if self.rank(following) >= self.rank(best):
+            if not self._better(following, best):
                 break
             best = following
         return best
+
+    def _better(self, choice: Any, other: Any) -> bool:
+        """By a miss, or by one percent: less is noise."""
+        (missed, value), (other_missed, other_value) = self.rank(choice), self.rank(other)
+        return missed < other_missed or (missed == other_missed and value < 0.99 * other_value)
 
     def log(self) -> list[dict[str, Any]]:
         """Every trial as plain values."""

@@ -7,6 +7,7 @@ from zolal.problems.datasets import FairnessData
 from zolal.problems.fairness import FairnessDiagnostics, FairnessModel, fairness, fairness_diagnostics
 from zolal.problems.inventory import inventory
 from zolal.problems.l1_box import l1_box
+from zolal.problems.qcqp import Quadratic, qcqp, sparse_qcqp
 from zolal.problems.simplex_lp import simplex_lp
 from zolal.problems.sphere_quadratic import sphere_quadratic
 
@@ -16,6 +17,7 @@ __all__ = [
     "FairnessData",
     "FairnessDiagnostics",
     "FairnessModel",
+    "Quadratic",
     "SoftmaxClassifier",
     "attack_images",
     "datasets",
@@ -25,6 +27,8 @@ __all__ = [
     "l1_box",
     "mnist_attack",
     "mnist_classifier",
+    "qcqp",
     "simplex_lp",
+    "sparse_qcqp",
     "sphere_quadratic",
 ]

@@ -1,0 +1,97 @@
+"""The store keeps every run, whatever happens to the process; the campaign runs what is missing."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from zolal.errors import InvalidArgumentError
+from zolal.experiments import Campaign, Store, Task
+
+CHOICE = dict(step_size=0.08, dual_step=1.0, momentum=0.5, delta=1e-2)
+
+
+def task(seed, limit=800):
+    arguments = dict(problem="dense", target=1e-2, method="euc-matched", d=64, seed=seed, choice=CHOICE, limit=limit)
+    return Task("qcqp:measure", arguments, f"seed {seed}")
+
+
+def silent(*_):
+    return None
+
+
+def test_records_come_back_in_order(tmp_path):
+    store = Store(tmp_path / "new" / "folder")
+    assert list(store.records()) == []
+    for number in range(3):
+        store.append(dict(number=number))
+    assert list(store.records()) == [dict(number=number) for number in range(3)]
+
+
+def test_a_torn_line_is_ignored_and_left_behind(tmp_path):
+    store = Store(tmp_path)
+    store.append(dict(number=1))
+    with store.path.open("ab") as file:
+        file.write(b'{"number": 2, "torn')
+    store.append(dict(number=3))
+    assert list(store.records()) == [dict(number=1), dict(number=3)]
+
+
+def test_what_json_cannot_hold_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="JSON"):
+        Store(tmp_path).append(dict(value=float("nan")))
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidArgumentError, match=r"result store must be a folder that can be written, got .*file"):
+        Store(tmp_path / "file").append({})
+
+
+def test_processes_give_the_outcomes_of_one_process_in_order(tmp_path):
+    tasks = [task(seed) for seed in (3, 1, 2, 1)]
+    alone = Campaign(Store(tmp_path / "a"), 1, "1", silent).complete(tasks)
+    together = Campaign(Store(tmp_path / "b"), 2, "1", silent).complete(tasks)
+    assert alone == together
+    assert alone[1] == alone[3]
+    assert len(list(Store(tmp_path / "a").records())) == 3  # equal tasks are one run
+
+
+def test_other_versions_are_run_again_and_kept(tmp_path):
+    Campaign(Store(tmp_path), 1, "1", silent).complete([task(0)])
+    Campaign(Store(tmp_path), 1, "2", silent).complete([task(0)])
+    assert [record["version"] for record in Store(tmp_path).records()] == ["1", "2"]
+
+
+def test_seconds_are_those_of_the_stored_runs(tmp_path):
+    campaign = Campaign(Store(tmp_path), 1, "1", silent)
+    campaign.complete([task(0), task(1)])
+    stored = [record["seconds"] for record in Store(tmp_path).records()]
+    assert campaign.seconds([task(0), task(1), task(0)]) == pytest.approx(sum(stored))
+
+
+def test_a_killed_campaign_goes_on_where_it_was(tmp_path):
+    """A real process, killed without warning in the middle of its runs."""
+    code = (
+        "import sys; from pathlib import Path; from test_campaign import task, silent; from zolal.experiments import Campaign, Store\n"
+        "Campaign(Store(Path(sys.argv[1])), 1, '1', silent).complete([task(seed, 40_000) for seed in range(200)])"
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}
+    process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], env=environment)
+    deadline = time.monotonic() + 60
+    while len(list(Store(tmp_path).records())) < 3 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    kept = list(Store(tmp_path).records())
+    assert 3 <= len(kept) < 200
+    told = []
+    Campaign(Store(tmp_path), 1, "1", lambda *progress: told.append(progress)).complete(
+        [task(seed, 40_000) for seed in range(len(kept) + 1)]
+    )
+    assert len(told) == 1  # only the one that was missing
+    assert [json.loads(record["key"])[1]["seed"] for record in Store(tmp_path).records()] == list(range(len(kept) + 1))
