@@ -126,7 +126,7 @@ def test_a_second_run_takes_everything_from_the_store_and_writes_the_same(made, 
     for words in (
         "Dense QCQP: queries to r_2 ≤ 0.01",
         "Euc-matched",
-        "≥ 2048",
+        f"≥ {qcqp.budget('dense', FINE, 16)}",
         "0 runs were made now",
         "dense.png",
         str(folder / "index.html"),

@@ -107,8 +107,9 @@ def log_axis(axis: Any, most: int = 8) -> None:
 
 
 def dimensions_axis(axis: Any, dimensions: Sequence[int]) -> None:
-    """Ticks at the dimensions, as powers of two."""
-    axis.set_major_locator(FixedLocator(list(dimensions)))
+    """Ticks at every second power of two between the dimensions."""
+    first, last = (round(np.log2(d)) for d in (min(dimensions), max(dimensions)))
+    axis.set_major_locator(FixedLocator([2.0**power for power in range(first, last + 1, 2)]))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: rf"$2^{{{round(np.log2(value))}}}$"))
 
