@@ -3,8 +3,8 @@
     python benchmarks/experiment_profiles.py
 
 Shares of one run's time from the interpreter's profiler. The oracle is what a user's function would be: transforms for the QCQP, the
-classifier's logits for the attack, minibatches of the data for fairness. For the QCQP both are shown: every point evaluated by itself, and the
-experiment's shortcut, which has the same values (`QuadraticEvaluator`).
+classifier's logits for the attack, minibatches of the data for fairness. For the QCQP both are shown: every point evaluated by itself, and
+the experiment's shortcut, which has the same values (`QuadraticEvaluator`).
 """
 
 import cProfile
@@ -59,7 +59,7 @@ def main() -> None:
     for method in fairness.METHODS:
         choice = vars(fairness.Choice(0.6))
         stats = profiled(lambda method=method, choice=choice: fairness.measure("a9a", method, 1.0, 0, choice, False))
-        show(f"fairness on a9a, {method}", share(stats, "_readings.py", "values"), share(stats, "_readings.py", "look"))
+        show(f"fairness on a9a, {method}", share(stats, "fairness.py", "__call__"), share(stats, "_readings.py", "measure_at"))
 
 
 if __name__ == "__main__":

@@ -27,3 +27,7 @@ class SampleError(ZolalError, RuntimeError):
 
 class DataError(ZolalError, OSError):
     """A file of public data is missing, cannot be had, or is not the expected one; the message says where it comes from and goes."""
+
+
+class WorkerError(ZolalError, RuntimeError):
+    """A process that worked for us died."""

@@ -1,15 +1,17 @@
 """The store keeps every run, whatever happens to the process; the campaign runs what is missing."""
 
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 
-from zolal.errors import InvalidArgumentError
+from zolal.errors import InvalidArgumentError, WorkerError
 from zolal.experiments import Campaign, Store, Task
 
 CHOICE = dict(step_size=0.08, dual_step=1.0, momentum=0.5, delta=1e-2)
@@ -72,6 +74,17 @@ def test_seconds_are_those_of_the_stored_runs(tmp_path):
     campaign.complete([task(0), task(1)])
     stored = [record["seconds"] for record in Store(tmp_path).records()]
     assert campaign.seconds([task(0), task(1), task(0)]) == pytest.approx(sum(stored))
+
+
+def test_a_process_that_dies_is_told(tmp_path):
+    def kill_one():
+        while not (children := multiprocessing.active_children()):
+            time.sleep(0.05)
+        os.kill(children[0].pid, signal.SIGKILL)
+
+    threading.Thread(target=kill_one).start()
+    with pytest.raises(WorkerError, match="A process of the campaign died; the runs that had ended are stored"):
+        Campaign(Store(tmp_path), 2, "1", silent).complete([task(seed, 10**7) for seed in range(2)])
 
 
 def test_a_killed_campaign_goes_on_where_it_was(tmp_path):

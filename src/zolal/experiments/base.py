@@ -7,10 +7,12 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, final
 
+from zolal.errors import WorkerError
 from zolal.experiments._store import Store
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -33,12 +35,12 @@ class Task:
         return json.dumps([self.function, self.arguments], sort_keys=True)
 
     def run(self) -> tuple[dict[str, Any], float]:
-        """The outcome, and the seconds that it took."""
+        """The outcome, and the processor seconds that it took."""
         module, name = self.function.split(":")
         function = getattr(importlib.import_module(f"zolal.experiments.{module}"), name)
-        started = time.perf_counter()
+        started = time.process_time()
         outcome = function(**self.arguments)
-        return outcome, time.perf_counter() - started
+        return outcome, time.process_time() - started
 
 
 @final
@@ -90,6 +92,10 @@ class Campaign:
                     ended, _ = wait(running, return_when=FIRST_COMPLETED)
                     for future in ended:
                         yield (running.pop(future), *future.result())
+            except BrokenProcessPool as error:
+                raise WorkerError(
+                    "A process of the campaign died; the runs that had ended are stored, so run it again to go on."
+                ) from error
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise

@@ -46,8 +46,11 @@ def passes(iterations: float, rows: int, count: str = "two-point") -> float:
     x^{k-1}, also where alpha = 1 gives the latter no weight; "shared", n + 1 = 9 with one base value for all directions.
     """
     n = NUM_DIRECTIONS
-    evaluations = {"two-point": 2 * n * iterations, "algorithm": 2 * n * max(2 * iterations - 1, 0), "shared": (n + 1) * iterations}
-    return evaluations[count] * BATCH / rows
+    if count == "algorithm":
+        evaluations = 2 * n * max(2 * iterations - 1, 0)
+    else:
+        evaluations = (2 * n if count == "two-point" else n + 1) * iterations
+    return evaluations * BATCH / rows
 
 
 def cap(rows: int) -> int:
@@ -110,15 +113,6 @@ class Spread(NamedTuple):
     deviation: float
 
 
-class Band(NamedTuple):
-    """Median and quartiles over the seeds against iterations; a run that has ended stays at its last value."""
-
-    iterations: np.ndarray
-    median: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-
-
 class Name(NamedTuple):
     """One method on one data set. multiple: omega in units of |S_min|/|S|; at 1 the minority's mean rate must not be below that of all."""
 
@@ -175,15 +169,6 @@ class Cell:
     def passes(self, count: str = "two-point", criterion: str | None = None, interval: int = 1) -> Spread:
         """Data passes to the end, in one of COUNTS."""
         return _spread([passes(end["k"], self.rows, count) for end in self.ends(criterion, interval)])
-
-    def band(self, field: str) -> Band:
-        """The curve of "stationarity" or "feasibility" up to the end of the longest run; `passes` turns iterations into data passes."""
-        column = dict(stationarity=1, feasibility=2)[field]
-        curves = [(np.asarray(run["curve"][0]), np.asarray(run["curve"][column], float)) for run in self.runs]
-        grid = np.unique(np.concatenate([at for at, _ in curves]))
-        values = np.stack([curve[np.searchsorted(at, grid, side="right") - 1] for at, curve in curves])
-        low, median, high = np.quantile(values, (0.25, 0.5, 0.75), axis=0)
-        return Band(grid, median, low, high)
 
 
 @final
