@@ -82,6 +82,13 @@ def test_training_finds_the_minimiser(rng):
         (partial(SoftmaxClassifier.trained, np.eye(3), np.arange(3), 0.0), r"decay=...\)` must be a positive number, got 0.0"),
         (partial(Attack, TINY, np.zeros(2), 0), r"`Attack\(image=...\)` must have 3 pixels as the classifier has, got shape \(2,\)"),
         (partial(Attack, TINY, np.zeros(3), 3), r"`Attack\(label=...\)` must be one of the 3 classes, got 3"),
+        (partial(Attack, TINY, np.zeros(3), 1.0), r"`Attack\(label=...\)` must be a nonnegative integer, got 1.0"),
+        (partial(AttackSet, TINY, np.zeros((2, 3)), np.arange(3)), r"images \(m, 3\) and a label each, got \(2, 3\) and \(3,\)\."),
+        (partial(AttackSet, TINY, np.zeros((2, 4)), np.arange(2)), r"images \(m, 3\) and a label each, got \(2, 4\) and \(2,\)\."),
+        (partial(AttackSet, TINY, np.zeros((2, 3)), np.array([0, 3])), r"`AttackSet\(labels=...\)` must be classes, .* 0 to 2, got 3\."),
+        (partial(AttackSet, TINY, np.zeros((1, 3)), np.ones(1)), r"must be classes, integers from 0 to 2, got dtype float64\."),
+        (partial(SoftmaxClassifier.trained, np.eye(3), np.arange(2), 0.1), r"rows \(n, d\) and a label each, got \(3, 3\) and \(2,\)\."),
+        (partial(SoftmaxClassifier.trained, np.eye(2), np.array([-1, 0]), 0.1), r"labels=...\)` must be integers from 0 on"),
         (partial(Attack, TINY, np.zeros(3), 0, radius=-1.0), r"`Attack\(radius=...\)` must be a positive number, got -1.0"),
         (partial(attack_images, 0), r"`attack_images\(count=...\)` must be a positive integer, got 0"),
         (partial(mnist_attack, -1), r"`mnist_attack\(image=...\)` must be a nonnegative integer, got -1"),
@@ -107,6 +114,8 @@ def test_the_paper_experiment_has_its_accuracy_and_its_images(public_data):
     np.testing.assert_allclose(clean[:30], [margin for margin in first if margin > 0.2][:30], rtol=1e-10)
     with pytest.raises(InvalidArgumentError, match=r"`attack_images\(count=...\)` must be at most \d+ with those skipped, got 20000"):
         attack_images(20_000)
+    with pytest.raises(InvalidArgumentError, match=r"`mnist_attack\(image=...\)` must be less than \d+, the number of .*, got 1000000\."):
+        mnist_attack(10**6)
 
     problem = mnist_attack(0)
     found = zolal.minimize(problem, maxfev=2000, rng=0, options=dict(step_size=0.3))

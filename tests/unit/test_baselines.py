@@ -224,6 +224,7 @@ def test_an_unsupported_step_is_told_before_anything_is_evaluated(solver):
         ("szo-conex", dict(proximal=-1.0), "options['proximal']` must be a nonnegative number, got -1.0"),
         ("szo-conex", dict(penalty=1.0), "Unknown option 'penalty' for method 'szo-conex'"),
         ("zo-penalty", dict(penalty=0.0), "options['penalty']` must be a positive number, got 0.0"),
+        ("zo-penalty", dict(penalty_growth=1.0), "`options['penalty_growth']` must exceed 1, got 1.0."),
         ("zo-sgd", dict(output="average"), "options['output']` must be one of ('last', 'best'), got 'average'"),
     ],
 )
@@ -235,7 +236,8 @@ def test_bad_options_get_one_sentence(method, options, words):
 
 @pytest.mark.parametrize("method", ["szo-conex", "zo-penalty", "zo-sgd"])
 def test_baselines_are_euclidean_and_need_a_step_size(method):
-    with pytest.raises(zolal.UnsupportedError, match=f"Method '{method}' is Euclidean: `geometry` must be 2"):
-        zolal.minimize(sphere_quadratic(4), method=method, geometry=3, options=dict(step_size=0.1))
+    for geometry in (3, np.array([2, 2]), "smoothed"):
+        with pytest.raises(zolal.UnsupportedError, match=f"Method '{method}' is Euclidean: `geometry` must be 2"):
+            zolal.minimize(sphere_quadratic(4), method=method, geometry=geometry, options=dict(step_size=0.1))
     with pytest.raises(zolal.InvalidArgumentError, match="needs options\\['step_size'\\]"):
         zolal.minimize(sphere_quadratic(4), method=method)

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -93,6 +94,14 @@ def test_diagnostics_are_those_of_the_paper(model, rng):
         assert fairness_diagnostics(fairness(PEOPLE, WEIGHT), x) == found
 
 
+def test_the_weight_is_the_share_of_the_minority_unless_given():
+    """There, equal rates satisfy the constraint exactly, whatever the data."""
+    parity = sum(PEOPLE.minority) / len(PEOPLE.minority)
+    assert fairness(PEOPLE).objective.weight == pytest.approx(parity, rel=1e-15)
+    assert fairness(PEOPLE).objective.constraint(np.zeros(6)) == pytest.approx(0.0, abs=1e-15)
+    assert fairness(PEOPLE, 2 * parity).objective.weight == 2 * parity
+
+
 def test_the_problem_can_be_sent_to_workers(rng):
     problem = fairness(PEOPLE, WEIGHT, batch_size=8)
     again, x = pickle.loads(pickle.dumps(problem)), rng.standard_normal(6)
@@ -105,6 +114,10 @@ def test_the_problem_can_be_sent_to_workers(rng):
     [
         (partial(fairness, "loan"), r"`fairness\(data=...\)` must be a FairnessData or one of 'a9a', 'bank', 'lendingclub', got 'loan'"),
         (partial(fairness, PEOPLE, weight=0.0), r"`fairness\(weight=...\)` must be a positive number, got 0.0"),
+        (
+            partial(fairness, replace(PEOPLE, minority=np.zeros_like(PEOPLE.minority))),
+            r"must be given for data without a minority, got None",
+        ),
         (partial(fairness, PEOPLE, batch_size=0), r"`fairness\(batch_size=...\)` must be a positive integer, got 0"),
         (partial(fairness_diagnostics, zolal.problems.l1_box(4), np.zeros(4)), "must be a problem of zolal.problems.fairness"),
     ],
@@ -120,7 +133,7 @@ def test_a9a_agrees_with_naive_loops(public_data, rng):
     rows = problem.sample(rng)
     assert rows.shape == (256,)
     assert model(x, rows) == pytest.approx(naive_loss(model.data, x, rows), rel=1e-12)
-    assert model.constraint(x) == pytest.approx(naive_constraint(model.data, 0.096, x), rel=1e-10)
+    assert model.constraint(x) == pytest.approx(naive_constraint(model.data, 1561 / 16281, x), rel=1e-10)
     direction = rng.standard_normal(123)
     for fun, gradient in ((model.value, model.gradient), (model.constraint, model.constraint_gradient)):
         slope = (fun(x + 1e-5 * direction) - fun(x - 1e-5 * direction)) / 2e-5

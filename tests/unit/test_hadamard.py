@@ -81,8 +81,14 @@ def test_no_point_of_the_sphere_is_better_than_the_known_minimiser(rng):
         (lambda: qcqp(48), r"`qcqp\(dimension=...\)` must be a power of two, at least 4, got 48"),
         (lambda: sparse_qcqp(2), r"must be a power of two, at least 4, got 2"),
         (lambda: sparse_qcqp(8, nonzeros=9), r"must be at most the dimension, 8, got 9"),
+        (lambda: qcqp(64, -1), r"`qcqp\(seed=...\)` must be a nonnegative integer, got -1\."),
+        (lambda: qcqp(64, "a"), r"`qcqp\(seed=...\)` must be a nonnegative integer, got 'a'\."),
+        (lambda: sparse_qcqp(64, 1.5), r"`sparse_qcqp\(seed=...\)` must be a nonnegative integer, got 1\.5\."),
+        (lambda: Quadratic(np.ones(4), np.ones(3), True), r"`Quadratic` must have .* of one shape \(d,\), got \(4,\) and \(3,\)\."),
+        (lambda: Quadratic(np.ones((2, 2)), np.ones((2, 2)), False), r"of one shape \(d,\), got \(2, 2\) and \(2, 2\)\."),
+        (lambda: Quadratic(np.ones(6), np.ones(6), True), r"must have a power of two as length with hadamard=True, got 6\."),
     ],
 )
-def test_bad_sizes_are_told(call, sentence):
+def test_bad_arguments_are_told(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call()

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
-from zolal._checks import nonnegative, positive, positive_int
+from zolal._checks import is_number, nonnegative, positive, positive_int
 from zolal.errors import UnsupportedError
 from zolal.estimators import Estimator
 from zolal.methods.base import Check, Options
@@ -12,6 +12,7 @@ from zolal.mirror import Euclidean
 from zolal.schedules import momentum_weight
 from zolal.solvers import ZOSGD, SZOConEx, ZOPenalty
 from zolal.solvers._baseline import OUTPUTS
+from zolal.solvers.zo_penalty import growth_factor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +57,7 @@ class ZOPenaltyOptions(BaselineOptions):
     penalty_growth: float = 2.0
     stage_steps: int = 25
 
-    plain: ClassVar[Mapping[str, Check]] = dict(penalty=positive, penalty_growth=positive, stage_steps=positive_int)
+    plain: ClassVar[Mapping[str, Check]] = dict(penalty=positive, penalty_growth=growth_factor, stage_steps=positive_int)
 
     def solver(self, estimator: Estimator, checked: Mapping[str, Any], geometry: Any) -> ZOPenalty:
         _require_euclidean("zo-penalty", geometry)
@@ -82,5 +83,6 @@ def _chosen(checked: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 def _require_euclidean(method: str, geometry: Any) -> None:
-    if not (isinstance(geometry, Euclidean) or (isinstance(geometry, str) and geometry == "auto") or geometry == 2):
+    named = isinstance(geometry, str) and geometry == "auto"
+    if not (isinstance(geometry, Euclidean) or named or (is_number(geometry) and geometry == 2)):
         raise UnsupportedError(f"Method {method!r} is Euclidean: `geometry` must be 2, Euclidean() or 'auto', got {geometry!r}.")

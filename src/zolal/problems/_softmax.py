@@ -4,7 +4,7 @@ from typing import final
 import numpy as np
 from scipy.optimize import minimize
 
-from zolal._checks import positive
+from zolal._checks import positive, require
 from zolal.errors import InvalidArgumentError
 
 
@@ -45,6 +45,13 @@ class SoftmaxClassifier:
         There is one such minimiser (up to equal shifts of the bias, which zero settles), whatever the machine; nothing is random.
         """
         positive("SoftmaxClassifier.trained(decay=...)", decay)
+        x, labels = np.asarray(x), np.asarray(labels)
+        if x.ndim != 2 or not len(x) or labels.shape != x.shape[:1]:
+            raise InvalidArgumentError(
+                f"`SoftmaxClassifier.trained` must have rows (n, d) and a label each, got {x.shape} and {labels.shape}."
+            )
+        classes_named = labels.dtype.kind in "iu" and labels.min() >= 0
+        require(classes_named, "SoftmaxClassifier.trained(labels=...)", "be integers from 0 on", labels)
         n, d = x.shape
         classes, rows = int(labels.max()) + 1, np.arange(n)
 

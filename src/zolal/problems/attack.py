@@ -17,6 +17,7 @@ from zolal.sets import Box
 
 NUM_TRAIN = 20_000
 DECAY = 0.0075
+MIN_MARGIN = 0.2  # of a clean image, as printed
 
 
 def margins(logits: np.ndarray, labels: Any) -> np.ndarray:
@@ -59,7 +60,8 @@ class Attack:
         classes, d = self.classifier.weights.shape
         if np.shape(self.image) != (d,):
             raise InvalidArgumentError(f"`Attack(image=...)` must have {d} pixels as the classifier has, got shape {np.shape(self.image)}.")
-        require(self.label in range(classes), "Attack(label=...)", f"be one of the {classes} classes", self.label)
+        nonnegative_int("Attack(label=...)", self.label)
+        require(self.label < classes, "Attack(label=...)", f"be one of the {classes} classes", self.label)
         positive("Attack(radius=...)", self.radius)
         positive("Attack(temperature=...)", self.temperature)
 
@@ -102,6 +104,19 @@ class AttackSet:
     radius: float = 0.3
     temperature: float = 0.5
 
+    def __post_init__(self) -> None:
+        for name in ("images", "labels"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name)))
+        (classes, d), shape = self.classifier.weights.shape, self.images.shape
+        if len(shape) != 2 or shape[1] != d or self.labels.shape != shape[:1]:
+            raise InvalidArgumentError(f"`AttackSet` must have images (m, {d}) and a label each, got {shape} and {self.labels.shape}.")
+        wrong = self.labels[~np.isin(self.labels, np.arange(classes))]
+        if self.labels.dtype.kind not in "iu" or wrong.size:
+            got = wrong[0] if wrong.size else f"dtype {self.labels.dtype}"
+            raise InvalidArgumentError(f"`AttackSet(labels=...)` must be classes, integers from 0 to {classes - 1}, got {got}.")
+        positive("AttackSet(radius=...)", self.radius)
+        positive("AttackSet(temperature=...)", self.temperature)
+
     def __len__(self) -> int:
         return len(self.images)
 
@@ -133,7 +148,9 @@ def mnist_classifier() -> SoftmaxClassifier:
     return SoftmaxClassifier.trained(*read_part("train", NUM_TRAIN), DECAY)
 
 
-def attack_images(count: int = 40, skip: int = 0, *, classifier: SoftmaxClassifier | None = None, min_margin: float = 0.2) -> AttackSet:
+def attack_images(
+    count: int = 40, skip: int = 0, *, classifier: SoftmaxClassifier | None = None, min_margin: float = MIN_MARGIN
+) -> AttackSet:
     """The first `count` test images of MNIST with a clean margin above `min_margin` > 0, after the first `skip` of them.
 
     classifier: that of `mnist_classifier` unless given.
@@ -142,8 +159,7 @@ def attack_images(count: int = 40, skip: int = 0, *, classifier: SoftmaxClassifi
     nonnegative_int("attack_images(skip=...)", skip)
     positive("attack_images(min_margin=...)", min_margin)
     classifier = mnist_classifier() if classifier is None else classifier
-    images, labels = read_part("t10k")
-    good = np.flatnonzero(margins(classifier.logits(images), labels) > min_margin)
+    images, labels, good = _attackable(classifier, min_margin)
     require(skip + count <= good.size, "attack_images(count=...)", f"be at most {good.size} with those skipped", skip + count)
     chosen = good[skip : skip + count]
     return AttackSet(classifier, images[chosen], labels[chosen])
@@ -157,5 +173,13 @@ def mnist_attack(image: int = 0, *, classifier: SoftmaxClassifier | None = None,
     d = 784, no noise, vectorised over rows. `problem.objective` is the `Attack`, whose `margin` decides: negative is a success.
     """
     nonnegative_int("mnist_attack(image=...)", image)
-    found = attack_images(1, image, classifier=classifier)[0]
-    return Attack(found.classifier, found.image, found.label, radius, temperature).problem
+    classifier = mnist_classifier() if classifier is None else classifier
+    images, labels, good = _attackable(classifier, MIN_MARGIN)
+    require(image < good.size, "mnist_attack(image=...)", f"be less than {good.size}, the number of attackable digits", image)
+    return Attack(classifier, images[good[image]], int(labels[good[image]]), radius, temperature).problem
+
+
+def _attackable(classifier: SoftmaxClassifier, min_margin: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All test images and labels, and the numbers of those with a clean margin above `min_margin`."""
+    images, labels = read_part("t10k")
+    return images, labels, np.flatnonzero(margins(classifier.logits(images), labels) > min_margin)

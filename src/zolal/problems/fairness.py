@@ -132,26 +132,28 @@ def phi(t: np.ndarray) -> np.ndarray:
     return 2.0 * np.log1p(0.5 * np.logaddexp(0.0, -t))
 
 
-def fairness(data: str | FairnessData = "a9a", weight: float = 0.096, batch_size: int = 256) -> Problem:
+def fairness(data: str | FairnessData = "a9a", weight: float | None = None, batch_size: int = 256) -> Problem:
     """min f_0(x) subject to g(x) <= 0, the paper's fairness-constrained classification (Section 7.3), from x = 0.
 
     One sample xi is a minibatch: `batch_size` row numbers, drawn uniformly and independently, so that E[F(x; xi)] = f_0(x). The objective
     takes rows and their minibatches; `problem.objective` is the `FairnessModel`, with the exact f_0, g and diagnostics.
 
     data: "a9a", "bank", "lendingclub", or any `FairnessData`.
-    weight: omega > 0, not stated by the paper. At |S_min|/|S| (`data.minority_share`: 0.0959 for a9a, 0.283 for bank, 0.472 for
-        lendingclub) the constraint asks for a mean rate in the minority group that is at least the mean rate of all; below, for less.
+    weight: omega > 0, which the paper does not print; None for |S_min|/|S| (`data.minority_share`: 0.0959 for a9a, 0.283 for bank, 0.472
+        for lendingclub), at which the mean rate in the minority group must not be below that of all. Below it less is asked for.
 
     >>> import zolal
     >>> data = zolal.problems.FairnessData("tiny", [[1.0, 0.0]], [1.0], [[0.0, 1.0], [1.0, 1.0]], [True, False], ("first", "second"))
-    >>> float(zolal.problems.fairness(data, weight=0.5).objective.constraint(np.zeros(2)))
+    >>> float(zolal.problems.fairness(data).objective.constraint(np.zeros(2)))
     0.0
     """
     known = isinstance(data, FairnessData) or (isinstance(data, str) and data in DATA)
     require(known, "fairness(data=...)", f"be a FairnessData or one of {', '.join(map(repr, DATA))}", data)
-    weight = positive("fairness(weight=...)", weight)
+    weight = None if weight is None else positive("fairness(weight=...)", weight)
     batch_size = positive_int("fairness(batch_size=...)", batch_size)
-    model = FairnessModel(data if isinstance(data, FairnessData) else DATA[data](), weight)
+    data = data if isinstance(data, FairnessData) else DATA[data]()
+    require(weight is not None or data.sizes[3] > 0, "fairness(weight=...)", "be given for data without a minority", weight)
+    model = FairnessModel(data, data.minority_share if weight is None else weight)
     d, n, _, _ = model.data.sizes
     return Problem(
         model,

@@ -6,10 +6,11 @@ from typing import final
 import numpy as np
 from scipy.optimize import NonlinearConstraint, brentq
 
-from zolal._checks import positive_int, require
+from zolal._checks import nonnegative_int, positive_int, require
 from zolal._hadamard import fwht
 from zolal.directions import Directions, Rademacher
 from zolal.directions.rademacher import HALF_WORD
+from zolal.errors import InvalidArgumentError
 from zolal.problem import Problem
 from zolal.sets import L2Ball
 
@@ -28,6 +29,17 @@ class Quadratic:
     eigenvalues: np.ndarray
     coefficients: np.ndarray
     hadamard: bool
+
+    def __post_init__(self) -> None:
+        shapes = np.shape(self.eigenvalues), np.shape(self.coefficients)
+        if len(shapes[0]) != 1 or shapes[0] != shapes[1]:
+            raise InvalidArgumentError(
+                f"`Quadratic` must have eigenvalues and coefficients of one shape (d,), got {shapes[0]} and {shapes[1]}."
+            )
+        d = shapes[0][0]
+        require(
+            not self.hadamard or _is_power_of_two(d), "Quadratic(eigenvalues=...)", "have a power of two as length with hadamard=True", d
+        )
 
     def transform(self, x: np.ndarray) -> np.ndarray:
         """T x, which is its own inverse."""
@@ -75,7 +87,7 @@ def qcqp(dimension: int = 64, seed: int = 0) -> Problem:
     >>> float(np.linalg.norm(qcqp(64).solution).round(12))
     1.0
     """
-    _check_dimension("qcqp", dimension)
+    _check("qcqp", dimension, seed)
     g = np.random.default_rng([seed, dimension, 0x71]).standard_normal(dimension)
     return _on_the_sphere(Quadratic(_spectrum(dimension), g / np.linalg.norm(g), True), np.full(dimension, dimension**-0.5))
 
@@ -89,7 +101,7 @@ def sparse_qcqp(dimension: int = 64, seed: int = 0, nonzeros: int = 4) -> Proble
     >>> int(np.count_nonzero(sparse_qcqp(64).solution))
     4
     """
-    _check_dimension("sparse_qcqp", dimension)
+    _check("sparse_qcqp", dimension, seed)
     positive_int("sparse_qcqp(nonzeros=...)", nonzeros)
     require(nonzeros <= dimension, "sparse_qcqp(nonzeros=...)", f"be at most the dimension, {dimension}", nonzeros)
     rng = np.random.default_rng([seed, dimension, nonzeros, 0x73])
@@ -99,9 +111,14 @@ def sparse_qcqp(dimension: int = 64, seed: int = 0, nonzeros: int = 4) -> Proble
     return _on_the_sphere(Quadratic(_spectrum(dimension), b / np.linalg.norm(b), False), start)
 
 
-def _check_dimension(name: str, dimension: int) -> None:
+def _check(name: str, dimension: int, seed: int) -> None:
     positive_int(f"{name}(dimension=...)", dimension)
-    require(dimension >= 4 and dimension & (dimension - 1) == 0, f"{name}(dimension=...)", "be a power of two, at least 4", dimension)
+    require(dimension >= 4 and _is_power_of_two(dimension), f"{name}(dimension=...)", "be a power of two, at least 4", dimension)
+    nonnegative_int(f"{name}(seed=...)", seed)
+
+
+def _is_power_of_two(d: int) -> bool:
+    return d > 0 and d & (d - 1) == 0
 
 
 def _spectrum(dimension: int) -> np.ndarray:
@@ -112,7 +129,8 @@ def _spectrum(dimension: int) -> np.ndarray:
 def _on_the_sphere(objective: Quadratic, start: np.ndarray) -> Problem:
     eigenvalues, coefficients = objective.eigenvalues, objective.coefficients
     inner = float(np.min(eigenvalues))
-    # at lambda = 1 - inner every |coefficient| is divided by at least 1, so the norm is at most 1; near -inner it is large
+    # ||b|| = 1. At lambda = 1 - inner every coefficient is divided by at least 1, so the norm is at most 1. At 1e-6 - inner every one is
+    # divided by at most 0.1 + 1e-6, so the norm is at least about 10, also when b misses the lowest eigenvector.
     multiplier = brentq(
         lambda lam: np.linalg.norm(coefficients / (eigenvalues + lam)) - 1.0, 1e-6 - inner, 1.0 - inner, xtol=1e-15, rtol=1e-15
     )

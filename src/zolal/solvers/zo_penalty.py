@@ -1,6 +1,6 @@
 import math
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -61,8 +61,7 @@ class ZOPenalty(Baseline[ZOPenaltyState]):
     def __post_init__(self) -> None:
         super().__post_init__()
         positive(self._name("penalty"), self.penalty)
-        growth = positive(self._name("penalty_growth"), self.penalty_growth)
-        require(growth > 1.0, self._name("penalty_growth"), "exceed 1", self.penalty_growth)
+        growth_factor(self._name("penalty_growth"), self.penalty_growth)
         positive_int(self._name("stage_steps"), self.stage_steps)
 
     def init(self, problem: Problem, x0: Array, seed: int) -> ZOPenaltyState:
@@ -83,6 +82,13 @@ class ZOPenalty(Baseline[ZOPenaltyState]):
             number, steps, saturated = number + 1, 0, 0
         changes = dict(memory=memory, rho=rho, number=number, steps=steps, saturated=saturated)
         return state.moved(x, gradient, pulled, y, eta, **changes)
+
+
+def growth_factor(name: str, value: Any) -> float:
+    """`value` as a float, if it is a finite number > 1."""
+    factor = positive(name, value)
+    require(factor > 1.0, name, "exceed 1", value)
+    return factor
 
 
 def prox_linear_step(state: ZOPenaltyState, model: Linearization, gradient: Array, eta: float) -> tuple[Array, Array, Array]:
