@@ -54,6 +54,11 @@ def test_every_label_of_the_implemented_sections_is_in_the_table():
     assert {label.strip("`") for _, label, _, _ in ROWS} - {"—"} == LABELS
 
 
+@pytest.mark.parametrize("document", [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")], ids=lambda path: path.name)
+def test_no_placeholder_is_left(document):
+    assert "@@" not in document.read_text()
+
+
 def test_links_between_documents_lead_somewhere():
     for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]:
         for target in re.findall(r"\]\(([^)#]+)\)", document.read_text()):

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -154,6 +155,13 @@ def test_ctrl_c_keeps_the_runs_and_again_makes_them_again(tmp_path, monkeypatch,
         assert run() == 130
         assert len((tmp_path / "qcqp" / "runs.jsonl").read_text().splitlines()) == lines
         assert f"are kept in {tmp_path / 'qcqp' / 'runs.jsonl'}" in capsys.readouterr().err
+
+
+def test_another_thread_can_run_it(made):
+    """There are no signal handlers there."""
+    _, again = made
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(again).result() == (0, 0)
 
 
 @pytest.mark.parametrize(

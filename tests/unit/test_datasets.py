@@ -41,6 +41,17 @@ def written(path, title=PROSPECTUS, footer=FOOTER, loans=LOANS):
     return path
 
 
+def locked(path):
+    """A zip file whose member is said to be encrypted: bit 0 of the flags, in its own header and in the directory."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("loans.csv", "loan_status\n")
+    content = bytearray(path.read_bytes())
+    content[6] |= 1
+    content[content.index(b"PK\x01\x02") + 8] |= 1
+    path.write_bytes(content)
+    return path
+
+
 def whole(data):
     """All rows of a data set that was split in halves, in some order."""
     return np.vstack([data.features.toarray(), data.fairness.toarray()])
@@ -158,6 +169,10 @@ def test_a_file_of_another_layout_is_told(tmp_path):
     (tmp_path / "half.csv.gz").write_bytes(gzip.compress(b"loan_status")[:-4])
     with pytest.raises(DataError, match=r"half.csv.gz could not be read \(EOFError"):
         lendingclub(tmp_path / "half.csv.gz")
+    with pytest.raises(DataError, match=r"wide.csv could not be read \(Error: field larger than field limit"):
+        lendingclub(written(tmp_path / "wide.csv", title=f'"{"x" * (csv.field_size_limit() + 1)}"\n'))
+    with pytest.raises(DataError, match=r"locked.zip could not be read \(RuntimeError: .*encrypted"):
+        lendingclub(locked(tmp_path / "locked.zip"))
     with pytest.raises(DataError, match=r"column loan_amnt of the loans has a cell that cannot be read: .*'many'"):
         lendingclub(written(tmp_path / "words.csv", loans=[[*LOANS[0][:1], "many", *LOANS[0][2:]]] * 2))
 

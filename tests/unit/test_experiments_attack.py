@@ -85,13 +85,14 @@ def test_steps_are_those_closest_to_print_and_the_fastest():
 def test_a_row_tells_medians_over_seeds_with_failures_at_the_budget():
     runs = [
         dict(queries=[138, None, 414], iterations=[1, None, 2], margins=[-1.0, 1.0, -3.0], curve=[[0, 138, 414], [2.0, 0.0, -1.0]]),
-        dict(queries=[138, 138, 138], iterations=[1, 1, 1], margins=[-1.0, -1.0, -1.0], curve=[[0, 138, 414], [2.0, 0.0, -1.0]]),
+        dict(queries=[138, 138, 138], iterations=[1, 1, 1], margins=[-1.0, -1.0, -1.0], curve=[[0, 138, 414], [2.0, 1.0, -2.0]]),
     ]
     row = experiment.Row("euc-matched", 2, 69, 0.1, runs)
     assert (row.successes, row.median_successful, row.median_all, row.median_checked) == (2.5, 207.0, 276.0, 277.5)
     assert row.final_margin == (-1.0, 1.0)
-    assert row.curve.success.tolist() == [0.0, 4 / 6, 5 / 6]
-    assert row.median_distinct is None
+    assert row.medians() == [414.0, 138.0]
+    np.testing.assert_allclose(row.curve.success, [[0.0, 1 / 3, 2 / 3], [0.0, 2 / 3, 5 / 6], [0.0, 1.0, 1.0]])
+    np.testing.assert_allclose(row.curve.margin, [[2.0, 0.0, -2.0], [2.0, 0.5, -1.5], [2.0, 1.0, -1.0]])
 
 
 @pytest.fixture

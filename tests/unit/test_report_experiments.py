@@ -5,13 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from test_report_qcqp import made_ablation
 
+from zolal.cli.reproduce import EXPERIMENTS
 from zolal.experiments._readings import INTERVALS
 from zolal.experiments.attack import METHODS as ATTACKS
 from zolal.experiments.attack import Attacks, Pilot, Row
 from zolal.experiments.fairness import METHODS as FAIR
 from zolal.experiments.fairness import Cell, Choice, Fairness, Name
-from zolal.report import report_attack, report_fairness
+from zolal.report import report_attack, report_fairness, report_qcqp
 from zolal.report._style import LOOKS
 
 COUNTS = {"euc-theory": [7840, None, None], "euc-matched": [138, 276, 690], "non-euc": [138, 138, 414]}
@@ -83,6 +85,28 @@ def test_the_attack_figures_hold_every_method_the_zero_line_and_the_papers_point
     assert not [line for panel in second.axes for line in panel.get_lines() if line.get_marker() == "*"]
 
 
+def test_the_attack_tells_the_clean_margins_and_the_spread_of_square_attack():
+    found = made_attacks()
+    runs = [dict(queries=[q, 9 * q, 12 * q], distinct=[2, 5 * q, 700], margins=MARGINS) for q in (1, 2, 4)]
+    report = report_attack(replace(found, square=replace(found.square, runs=runs)))
+    assert "a margin above 0.2 (2.000 ± 1.000, mean ± standard deviation)" in report.lead[0]
+    assert "its median is 18 (9 to 36 over the seeds), and when points" in report.tables[0].note
+    assert "are free 10 (5 to 20 over the seeds)." in report.tables[1].note
+    assert "its median is 9, and" in report_attack(found).tables[0].note
+
+
+def test_bands_of_the_attack_reach_from_the_least_to_the_largest_seed():
+    found = made_attacks()
+    other = dict(queries=[138, 138, 138], iterations=[1, 1, 1], margins=MARGINS, curve=[[0, 138, 6000], [2.0, -1.5, -3.0]])
+    both = [replace(row, runs=[*row.runs, other]) for row in found.printed]
+    report = report_attack(replace(found, printed=both, best=both))
+    assert "bands from the least to the largest seed" in report.drawings[0].caption
+    for drawing in report.drawings:
+        bands = [band.get_paths()[0].get_extents() for band in drawing.figure.axes[1].collections]
+        assert [(band.y0, band.y1) for band in bands] == [(-3.0, 2.0)] * len(ATTACKS)
+        assert all(len(panel.collections) >= len(ATTACKS) for panel in drawing.figure.axes)
+
+
 def test_a_missing_square_attack_is_said():
     found = report_attack(made_attacks(square=False))
     assert "Square Attack was left out." in found.lead
@@ -121,13 +145,25 @@ def test_the_end_of_a_method_is_marked_at_its_median_run():
 
 def test_every_reading_of_the_stopping_rule_has_a_line():
     table = report_fairness(made_fairness(("a9a",))).tables[1]
-    assert len(table.rows) == 2 * len(INTERVALS)
+    found = rows(table)
+    assert len(found) == 2 * 2 * len(INTERVALS)
+    assert {(row["method"], row["eta"], row["paper"]) for row in found} == {("Ours", "0.6", "85.46 ± 13.82"), ("Ours, tuned", "1.2", "—")}
 
 
 def test_omega_is_told_in_units_and_as_it_is():
     (row,) = rows(report_fairness(made_fairness(("a9a",))).tables[2])
     assert (row["multiple"], row["omega"]) == ("0.5", "0.1")
+    for count, iterations in (("two-point", (20, 30, 120)), ("algorithm", (39, 59, 239)), ("shared", (11.25, 16.875, 67.5))):
+        assert row[f"passes, {count}"] == f"{statistics.mean(iterations):.2f} ± {statistics.stdev(iterations):.2f}"
+
+
+def test_ends_above_the_target_that_the_own_rule_does_not_see_are_told():
+    found = made_fairness(("a9a",))
+    high = replace(found.weights[0], name=Name("a9a", FAIR[0], 1.5), runs=[fair_run(20, 0.008), fair_run(30, 0.02)])
+    assert "at the end of a9a at 1.5: Algorithm 1" in report_fairness(replace(found, weights=[*found.weights, high])).tables[2].note
+    assert "at the end" not in report_fairness(found).tables[2].note
 
 
 def test_pages_of_all_three_have_a_name_that_the_command_knows():
-    assert [report_attack(made_attacks()).name, report_fairness(made_fairness()).name] == ["attack", "fairness"]
+    made = [report_attack(made_attacks()), report_fairness(made_fairness()), report_qcqp(made_ablation())]
+    assert {report.name for report in made} == set(EXPERIMENTS)

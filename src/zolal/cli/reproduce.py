@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import textwrap
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,7 +30,7 @@ HELP = dict(
     quick="Small sizes: a look at everything within minutes.",
     workers="Processes. By default as many as there are cores.",
     out="Folder for runs, figures, tables and pages.",
-    again="Do not use stored runs; run everything again and store that too.",
+    again="Do not use stored runs; run everything again and store that too. Use it also after a change of the code.",
 )
 
 
@@ -121,6 +122,9 @@ def _stopping_at_once() -> Iterator[None]:
             child.terminate()
         raise KeyboardInterrupt
 
+    if threading.current_thread() is not threading.main_thread():  # signals are the main thread's alone
+        yield
+        return
     before = signal.signal(signal.SIGINT, stop)
     try:
         yield

@@ -31,10 +31,6 @@ class Search:
     tried: dict[Any, Trial] = field(default_factory=dict)
 
     @property
-    def best(self) -> Any:
-        return min(self.tried, key=self.rank)
-
-    @property
     def least_cost(self) -> float:
         """What the best choice that always reaches the target has spent; whatever spends more has lost, and need not go on."""
         return min((trial.cost for trial in self.tried.values() if not trial.missed), default=float("inf"))
@@ -81,7 +77,7 @@ def search_all(plans: dict[Any, tuple[Search, Plan]], trials: Callable[[list[tup
                 found[name] = asked[name]
                 del going[name]
         pairs = [(name, choice) for name in going for choice in asked[name]]
-        for (name, choice), trial in zip(pairs, trials(pairs), strict=True):
+        for (name, choice), trial in zip(pairs, trials(pairs) if pairs else [], strict=True):
             going[name][0].tried[choice] = trial
     return found
 

@@ -69,12 +69,24 @@ def _seeds(seed: int, count: int) -> list[int]:
     return [SEEDS_APART * seed + i for i in range(count)]
 
 
+class Band(NamedTuple):
+    """The mean over the seeds, between the least and the largest of them."""
+
+    low: np.ndarray
+    mean: np.ndarray
+    high: np.ndarray
+
+    @classmethod
+    def over(cls, seeds: list[Any]) -> "Band":
+        return cls(np.min(seeds, axis=0), np.mean(seeds, axis=0), np.max(seeds, axis=0))
+
+
 class Curve(NamedTuple):
-    """Success rate and mean margin against queries, the mean over seeds. margin: None for Square Attack."""
+    """Success rate and mean margin over the images against queries. margin: None for Square Attack."""
 
     queries: np.ndarray
-    success: np.ndarray
-    margin: np.ndarray | None
+    success: Band
+    margin: Band | None
 
 
 @final
@@ -111,17 +123,16 @@ class Row:
     @property
     def median_all(self) -> float:
         """The median of queries over all images, failures at the budget."""
-        return float(np.median([_median(run["queries"]) for run in self.runs]))
+        return float(np.median(self.medians()))
 
     @property
     def median_checked(self) -> float:
         """The same with one margin check per iteration counted as a query; Square Attack sees success in its own queries."""
         return float(np.median([_median(_checked(run)) for run in self.runs]))
 
-    @property
-    def median_distinct(self) -> float | None:
-        """Of Square Attack alone: the median over all images when points that it evaluates again are free."""
-        return float(np.median([_median(run["distinct"]) for run in self.runs])) if "distinct" in self.runs[0] else None
+    def medians(self, count: str = "queries") -> list[float]:
+        """The median over all images, one per seed. count: "queries", or "distinct" (Square Attack's): repeated points are free."""
+        return [_median(run[count]) for run in self.runs]
 
     @property
     def final_margin(self) -> tuple[float, float]:
@@ -133,12 +144,12 @@ class Row:
     @property
     def curve(self) -> Curve:
         """For both panels of the figure."""
-        counts = np.array([BUDGET + 1 if count is None else count for run in self.runs for count in run["queries"]])
-        if "curve" not in self.runs[0]:
-            queries = np.unique([0, *counts[counts <= BUDGET], BUDGET])
-            return Curve(queries, _shares(counts, queries), None)
-        queries = np.array(self.runs[0]["curve"][0])
-        return Curve(queries, _shares(counts, queries), np.mean([run["curve"][1] for run in self.runs], axis=0))
+        counts = np.array([[BUDGET + 1 if count is None else count for count in run["queries"]] for run in self.runs])
+        if "curve" in self.runs[0]:
+            queries, margin = np.array(self.runs[0]["curve"][0]), Band.over([run["curve"][1] for run in self.runs])
+        else:
+            queries, margin = np.unique([0, *counts[counts <= BUDGET], BUDGET]), None
+        return Curve(queries, Band.over([_shares(own, queries) for own in counts]), margin)
 
 
 class Pilot(NamedTuple):

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
-from zolal.experiments.attack import BUDGET, Attacks, Pilot, Row
+from zolal.experiments.attack import BUDGET, Attacks, Band, Pilot, Row
 from zolal.report import _style as style
 from zolal.report._style import LOOKS
 from zolal.report.base import Drawing, Report, Table, counted, number
@@ -37,7 +37,8 @@ def report_attack(attacks: Attacks) -> Report:
     with style.styled():
         first, second = draw_attack(attacks.printed, attacks.square, True), draw_attack(attacks.best, attacks.square, False)
     runs = f"{images} images, {counted(seeds, 'seed')}"
-    under = f"{runs}. Mean over images and seeds; the margin is not smoothed. Dotted: {BUDGET} queries, the budget."
+    means = "Mean over images and seeds, with bands from the least to the largest seed" if seeds > 1 else "Mean over images"
+    under = f"{runs}. {means}; the margin is not smoothed. Dotted: {BUDGET} queries, the budget."
     near = f"Steps whose median queries come closest to the paper's: {under} Stars: what the paper prints."
     drawings = [
         Drawing("attack", "Success rate and margin at steps closest to the paper's queries", near, first),
@@ -61,9 +62,9 @@ def draw_attack(rows: Sequence[Row], square: Row | None, printed: bool) -> Figur
         line: dict[str, Any] = dict(color=look.colour, marker=look.marker, markevery=[-1], clip_on=False)
         line |= dict(linewidth=1.8 if printed else WIDTHS.get(row.method, 1.8))
         queries = np.maximum(curve.queries, 0 if printed else FIRST)  # a logarithmic axis has no zero
-        left.plot(queries, 100 * curve.success, drawstyle="steps-post", **line)
+        _draw_band(left, queries, Band(*(100 * values for values in curve.success)), True, **line)
         if curve.margin is not None:
-            right.plot(queries, curve.margin, drawstyle="default" if printed else "steps-post", **line)
+            _draw_band(right, queries, curve.margin, not printed, **line)
     if printed:
         _draw_printed(left, PRINTED_SUCCESS)
         _draw_printed(right, PRINTED_MARGIN)
@@ -78,6 +79,14 @@ def draw_attack(rows: Sequence[Row], square: Row | None, printed: bool) -> Figur
     right.annotate("misclassified below 0", ha=side, va=height, color=style.TARGET, fontsize=9.5, **where)
     style.legend_above(figure, [row.method for row in shown], printed)
     return figure
+
+
+def _draw_band(axes: Axes, queries: np.ndarray, band: Band, steps: bool, **line: Any) -> None:
+    """The mean with the band of the seeds, which is nothing where there is one. steps: whether values stay until the next ones."""
+    axes.fill_between(
+        queries, band.low, band.high, step="post" if steps else None, color=line["color"], alpha=style.FAINT, linewidth=0, zorder=1.5
+    )
+    axes.plot(queries, band.mean, drawstyle="steps-post" if steps else "default", **line)
 
 
 def attack_table(name: str, title: str, rows: Sequence[Row], square: Row | None) -> Table:
@@ -101,10 +110,17 @@ def _note(square: Row | None) -> str:
         "Medians over the seeds. Medians over all images count failures with the budget. One margin check per iteration is not among the "
         "paper's queries; checks counted: with them. Final margin: mean ± standard deviation over the images."
     )
-    if square is None or square.median_distinct is None:
+    if square is None:
         return text
-    distinct = _count(square.median_distinct)
-    return f"{text} Square Attack ends at its success; when points that it evaluates again are free, its median is {distinct}."
+    return (
+        f"{text} Square Attack ends at its success; its median is {_over_seeds(square.medians())}, and when points that it evaluates again "
+        f"are free {_over_seeds(square.medians('distinct'))}."
+    )
+
+
+def _over_seeds(medians: Sequence[float]) -> str:
+    middle = _count(float(np.median(medians)))
+    return f"{middle} ({_count(min(medians))} to {_count(max(medians))} over the seeds)" if len(medians) > 1 else middle
 
 
 def _pilots(trials: Sequence[Pilot]) -> Table:
@@ -119,10 +135,11 @@ def _pilots(trials: Sequence[Pilot]) -> Table:
 
 
 def _lead(attacks: Attacks, images: int) -> list[str]:
+    mean, deviation = np.mean(attacks.clean_margins), np.std(attacks.clean_margins, ddof=1)
     return [
         f"A softmax classifier on 20000 training images has a clean accuracy of {100 * attacks.accuracy:.2f} % (the paper: "
-        f"{100 * PRINTED_ACCURACY:.2f} %). {images} correctly classified test images with a margin above 0.2 are attacked within "
-        f"{BUDGET} queries each.",
+        f"{100 * PRINTED_ACCURACY:.2f} %). {images} correctly classified test images with a margin above 0.2 "
+        f"({mean:.3f} ± {deviation:.3f}, mean ± standard deviation) are attacked within {BUDGET} queries each.",
         f"The paper prints no step sizes. At the steps whose medians come closest to its own, median queries over all images are "
         f"{_medians(attacks.printed)} (the paper: {', '.join(f'{LOOKS[m].label} {PRINTED[m][2]}' for m in PRINTED)}). "
         f"At each method's best step they are {_medians(attacks.best)}.",

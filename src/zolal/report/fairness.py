@@ -25,6 +25,7 @@ PRINTED = {  # Feas., Stat., Cs., data passes
 NOTHING = ("—",) * 4
 FIELDS = dict(feasibility="Feas.", stationarity="Stat.", slackness="Cs.")
 PANELS = dict(stationarity=("Stat.", 1), feasibility=("Feas.", 2))  # with the column of the curves
+PASSES = tuple(f"passes, {count}" for count in COUNTS)
 FLOOR = 1e-6  # of the drawing: feasible points have Feas. = 0, which a logarithm does not know
 
 
@@ -40,7 +41,12 @@ def report_fairness(result: Fairness) -> Report:
         drawing = Drawing(
             "fairness", "Stationarity and feasibility against data passes on each data set", caption, draw_fairness(result.table)
         )
-    tables = [fairness_table(result.table, result.tuned), _readings_table(result.table), _weights_table(result.weights), _pilots(result)]
+    tables = [
+        fairness_table(result.table, result.tuned),
+        _readings_table(result.table, result.tuned),
+        _weights_table(result.weights),
+        _pilots(result),
+    ]
     return Report("fairness", "Fairness-constrained classification (Section 7.3)", _lead(result.table), [drawing], tables)
 
 
@@ -122,17 +128,23 @@ def _line(cell: Cell, label: str, paper: tuple[str, ...]) -> tuple[str, ...]:
     return (*named, *pairs, _spread(cell.passes("shared"), ".2f"), f"{cell.capped()}/{len(cell.runs)}")
 
 
-def _readings_table(cells: Sequence[Cell]) -> Table:
-    rows = [
-        (cell.name.data, words, str(interval), *(_spread(cell.passes(count, criterion, interval), ".2f") for count in COUNTS), _paper(cell))
+def _readings_table(cells: Sequence[Cell], tuned: Sequence[Cell]) -> Table:
+    ours = LOOKS["mdlal"].label
+    lines = [
+        line
         for cell in cells
         if cell.name.method == "mdlal"
+        for line in [(cell, ours, _paper(cell)), *((other, f"{ours}, tuned", "—") for other in tuned if other.name == cell.name)]
+    ]
+    rows = [
+        (cell.name.data, label, number(cell.choice.step_size), words, str(interval), *_passes(cell, criterion, interval), paper)
+        for cell, label, paper in lines
         for criterion, words in (("residual", "max(pres, dres)"), ("common", "Feas., Stat., Cs."))
         for interval in INTERVALS
     ]
-    columns = ("data", "criterion ≤ 0.01", "checked every", *(f"passes, {count}" for count in COUNTS), "paper")
+    columns = ("data", "method", "eta", "criterion ≤ 0.01", "checked every", *PASSES, "paper")
     note = (
-        "Ours. The paper does not say how often the rule is checked, nor whether its count has two evaluations per direction (two-point), "
+        "The paper does not say how often the rule is checked, nor whether its count has two evaluations per direction (two-point), "
         "those at both base points (algorithm), or a shared base value (shared)."
     )
     return Table("readings", "Data passes under each reading of the stopping rule", columns, rows, note)
@@ -145,14 +157,23 @@ def _weights_table(cells: Sequence[Cell]) -> Table:
             f"{cell.name.multiple:g}",
             f"{cell.weight:g}",
             *(_spread(cell.measured(field), ".2e") for field in FIELDS),
-            _spread(cell.passes(), ".2f"),
+            *_passes(cell),
             f"{cell.capped()}/{len(cell.runs)}",
         )
         for cell in cells
     ]
-    columns = ("data", "multiple", "omega", *FIELDS.values(), "data passes", "at the cap")
+    columns = ("data", "multiple", "omega", *FIELDS.values(), *PASSES, "at the cap")
     note = "Ours. omega is not printed; multiple: in units of |S_min|/|S|, at which the minority's mean rate must not be below that of all."
+    if over := [f"{cell.name.data} at {cell.name.multiple:g}" for cell in cells if _is_over(cell)]:
+        note += (
+            f" Stat. or Cs. is above 0.01 at the end of {', '.join(over)}: Algorithm 1's own rule, max(pres, dres) ≤ 0.01, sees neither."
+        )
     return Table("omega", "The effect of omega", columns, rows, note)
+
+
+def _is_over(cell: Cell) -> bool:
+    """Whether the runs end by their own rule, and yet with Stat. or Cs. above the target in the mean."""
+    return not cell.capped() and max(cell.measured(field).mean for field in ("stationarity", "slackness")) > TOLERANCE
 
 
 def _pilots(result: Fairness) -> Table:
@@ -183,6 +204,10 @@ def _lead(cells: Sequence[Cell]) -> list[str]:
 
 def _mean(printed: str) -> float:
     return float(printed.split()[0])
+
+
+def _passes(cell: Cell, criterion: str | None = None, interval: int = 1) -> tuple[str, ...]:
+    return tuple(_spread(cell.passes(count, criterion, interval), ".2f") for count in COUNTS)
 
 
 def _paper(cell: Cell) -> str:

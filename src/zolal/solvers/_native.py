@@ -35,8 +35,8 @@ class NativeState(TrackedState):
         min(s / eta, y) for s >= 0, complementarity.
         """
         form, slack_part = self.form, _take(y, self.form.equalities.slack_rows)
-        g = concatenate([gradient + pulled, slack_part]) if form.sizes[1] else gradient + pulled
-        mapping = gradient_mapping(Euclidean(), form.region, form.regularizer, self.z, g, eta)
+        slope = concatenate([gradient + pulled, slack_part]) if form.sizes[1] else gradient + pulled
+        mapping = gradient_mapping(Euclidean(), form.region, form.regularizer, self.z, slope, eta)
         z, c, g = settle(form, x) if is_finite(x) else (x, self.c, self.g)  # the loop ends a run that left the finite numbers
         here = Candidate(self.z, y, gradient)
         return self.advanced(z, c, here, kkt_measures(Euclidean(), mapping, self.c), multipliers=y, g=g, **changes)

@@ -12,7 +12,8 @@ from typing import Any, final
 
 from zolal.errors import DataError
 
-UNREADABLE = (OSError, EOFError, zlib.error, zipfile.BadZipFile, KeyError)  # KeyError: no such member; what requests raises is an OSError
+# KeyError: no such member; RuntimeError: an encrypted one or an unknown compression; what requests raises is an OSError
+UNREADABLE = (OSError, EOFError, zlib.error, zipfile.BadZipFile, KeyError, RuntimeError)
 TIMEOUT = 30.0  # seconds without an answer before a source is given up
 
 

@@ -76,7 +76,11 @@ def lendingclub(path: str | Path | None = None) -> FairnessData:
         text = unpack(Path(path).read_bytes()).decode("utf-8-sig", errors="replace")
     except UNREADABLE as error:
         raise DataError(f"{path} could not be read ({type(error).__name__}: {error}).") from error
-    return encode(read_loans(text, str(path)))
+    try:
+        loans = read_loans(text, str(path))
+    except csv.Error as error:
+        raise DataError(f"{path} could not be read ({type(error).__name__}: {error}).") from error
+    return encode(loans)
 
 
 @functools.cache
