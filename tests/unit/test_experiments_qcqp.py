@@ -70,6 +70,19 @@ def test_the_first_count_below_the_target_is_reported():
     assert (np.diff(outcome["curve"][1]) <= 0).all()
 
 
+@pytest.mark.parametrize("d", [64, 1024])
+@pytest.mark.parametrize("rho", [0.1, 1.0, 10.0])
+def test_the_largest_printed_step_takes_over_a_hundred_iterations_even_with_exact_gradients(d, rho):
+    """The paper's Euc-theory count, 46 d, is 12 iterations of Algorithm 1 (2d + 11 * 4d), or 23 at 2d each."""
+    problem = dense_qcqp(d, 0)
+    x, lam = problem.x0, 0.0
+    for k in range(100):
+        c = 0.5 * (x @ x - 1.0)
+        g = problem.gradient(x) + (lam + 20.0 * c) * x
+        assert max(np.linalg.norm(x - problem.region.project(x - g)), abs(c)) > 1e-2
+        x, lam = problem.region.project(x - 0.08 / math.sqrt(1.0 + k / 25.0) * g), lam + rho * c
+
+
 @dataclass(frozen=True)
 class Setting:
     step: float

@@ -74,6 +74,18 @@ def test_the_attack_table_is_a_naive_count_beside_the_papers():
     assert found["Non-Euc"]["final margin"] == f"{mean:.3f} ± {deviation:.3f}"
 
 
+def test_the_rates_are_those_of_the_last_iterate_before_each_count():
+    table = next(table for table in report_attack(made_attacks()).tables if table.name == "rates")
+    found = {row["method"]: row for row in rows(table)}["Non-Euc"]
+    reached = [
+        sum(count is not None and count <= limit for count in COUNTS["non-euc"]) / len(COUNTS["non-euc"]) for limit in (138, 138, 6000)
+    ]
+    for share, (limit, paper) in zip(reached, ((2000, " (50 %)"), (4000, " (92.5 %)"), (12000, "")), strict=True):
+        assert found[f"success at {limit}"] == f"{100 * share:.1f} %{paper}"
+    assert found["mean margin at 4000"] == "0.50 (-2.2)"
+    assert found["mean margin below 0 from"] == "6000"
+
+
 def test_the_attack_figures_hold_every_method_the_zero_line_and_the_papers_points():
     first, second = (drawing.figure for drawing in report_attack(made_attacks()).drawings)
     for figure in (first, second):

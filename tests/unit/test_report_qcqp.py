@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from zolal.experiments.qcqp import COARSE, FINE, METHODS, Ablation, Cell, Choice, Name
+from zolal.kkt import euclidean_residual
+from zolal.problems import qcqp
 from zolal.report import report_qcqp
 from zolal.report._qcqp_figures import draw_dense, draw_sparse, median_queries, of
 from zolal.report._qcqp_limits import PRINTED, PRINTED_AT, least_queries, least_residual, times_below
@@ -42,12 +44,22 @@ def rows(table):
 
 
 def test_the_least_residual_is_that_of_the_untouched_part_of_b():
-    for d, m in ((64, 0), (64, 16), (16384, 6220), (64, 64), (64, 1000)):
+    for d, m in ((64, 32), (16384, 6220), (64, 64), (64, 1000)):
         assert least_residual(m, d) == pytest.approx(math.sqrt(1 - m / d) if m < d else 0.0)
     rng = np.random.default_rng(0)
     b = rng.standard_normal((4000, 32))
     b /= np.linalg.norm(b, axis=1, keepdims=True)
     assert np.mean(np.sum(b[:, 12:] ** 2, axis=1)) == pytest.approx(float(least_residual(12, 32)) ** 2, rel=0.02)
+
+
+def test_a_point_that_needs_no_query_has_the_residual_at_which_the_ball_hides_the_gradient():
+    """||x|| = sqrt(7) - 1 and a very negative multiplier: x - g leaves the ball, whatever b is."""
+    problem = qcqp(1024)
+    x = np.zeros(1024)
+    x[0] = math.sqrt(7.0) - 1.0
+    g, c = problem.gradient(x) - 1e6 * x, np.array([0.5 * (x @ x - 1.0)])
+    assert euclidean_residual(problem.region, problem.regularizer, x, g, c) == pytest.approx(float(least_residual(0, 1024)), abs=1e-3)
+    assert least_residual(0, 1024) == pytest.approx(0.8542, abs=1e-4)
 
 
 def test_the_least_queries_are_where_the_least_residual_meets_the_target():

@@ -146,7 +146,7 @@ def _dense_residuals(axes: Axes, cells: Sequence[Cell]) -> None:
         for cell in of(largest, method=method, protocol="printed"):
             ends.append((_draw_median(axes, cell), LOOKS[method].label, LOOKS[method].text))
     axes.text(start * 1.15, FINE * 1.06, r"target $10^{-2}$", color=style.TARGET, va="bottom")
-    words = "no method can be left of\nor below this curve:\n" + r"$\mathbb{E}\,r_2^2 \geq 1-m/d$"
+    words = "no method can be left of\nor below this curve:\n" + r"$\mathbb{E}\,\|g\|_2^2 \geq 1-m/d$"
     axes.text(d * 1.15, 0.035, words, color=style.LIMIT, va="center", linespacing=1.4)
     if d == PRINTED_AT:
         _draw_the_printed(axes, d)

@@ -25,6 +25,8 @@ PRINTED_SUCCESS: Points = {
     "non-euc": [(2000, 50), (4000, 92.5)],
 }  # percent, from the text
 PRINTED_MARGIN: Points = {"euc-theory": [(12000, 2.484)], "euc-matched": [(12000, -2.770)], "non-euc": [(4000, -2.2), (12000, -2.924)]}
+PRINTED_WORDS = "the mean margin of Non-Euc is negative shortly after 2000 queries, that of Euc-matched near 6000"
+ALONG = (2000, 4000, BUDGET)  # queries at which the paper's text speaks of the curves
 PRINTED_ACCURACY = 0.9076
 WIDTHS = {"euc-matched": 3.2, "square": 1.5}  # lines that lie on each other are both seen
 FIRST = 2  # where logarithmic axes start
@@ -47,6 +49,7 @@ def report_attack(attacks: Attacks) -> Report:
     tables = [
         attack_table("attack", "Steps closest to the paper's queries", attacks.printed, attacks.square),
         attack_table("attack-best", "Each method at its best step", attacks.best, attacks.square),
+        rates_table(attacks.printed),
         _pilots(attacks.pilots),
     ]
     return Report("attack", "Black-box attack on MNIST (Section 7.2)", _lead(attacks, images), drawings, tables)
@@ -94,6 +97,24 @@ def attack_table(name: str, title: str, rows: Sequence[Row], square: Row | None)
     beside = tuple(text for column in COLUMNS[:3] for text in (column, f"{column}, paper"))
     columns = ("method", "p", "dirs./it.", "eta_0", *beside, "median (all, checks counted)", COLUMNS[3], f"{COLUMNS[3]}, paper")
     return Table(name, title, columns, [_line(row) for row in [*rows, *([square] if square else [])]], _note(square))
+
+
+def rates_table(rows: Sequence[Row]) -> Table:
+    """Success and margin along the queries at the steps of the first table, where the paper's text has numbers."""
+    columns = ("method", *(f"success at {count}" for count in ALONG), f"mean margin at {ALONG[1]}", "mean margin below 0 from")
+    note = f"In brackets: the paper's text. It also says: {PRINTED_WORDS}."
+    return Table("rates", "Along the queries, steps closest to the paper's", columns, [_rates(row) for row in rows], note)
+
+
+def _rates(row: Row) -> tuple[str, ...]:
+    curve = row.curve
+    margin = np.empty(0) if curve.margin is None else curve.margin.mean
+    paper = {count: f" ({value:g} %)" for count, value in PRINTED_SUCCESS.get(row.method, [])}
+    success = (f"{100 * curve.success.mean[curve.queries <= count][-1]:.1f} %{paper.get(count, '')}" for count in ALONG)
+    printed = {count: f" ({value:g})" for count, value in PRINTED_MARGIN.get(row.method, [])}
+    below = curve.queries[margin < 0.0]
+    at = float(margin[curve.queries <= ALONG[1]][-1])
+    return (LOOKS[row.method].label, *success, f"{at:.2f}{printed.get(ALONG[1], '')}", _count(below[0]) if below.size else "never")
 
 
 def _line(row: Row) -> tuple[str, ...]:

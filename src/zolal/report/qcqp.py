@@ -35,7 +35,7 @@ def _the_limit() -> str:
     count, d = PRINTED["non-euc"], PRINTED_AT
     return (
         "On the problem as printed, a query tells one linear functional of a vector b that is uniform on the sphere. "
-        "After m queries no method, in whatever geometry, can have E[r_2^2] below 1 - m/d. "
+        "After m queries no method, in whatever geometry, can bring the mean square of the Lagrangian's gradient below 1 - m/d. "
         f"At d = {power_of_two(d)} the target 0.01 therefore takes at least {least_queries(d, FINE):.0f} queries; "
         f"the paper prints {count:.0f} for Non-Euc, {times_below(count, d, FINE):.1f} times fewer than possible: "
         f"there the root mean square of the residual is at least {float(least_residual(count, d)):.2f}."
