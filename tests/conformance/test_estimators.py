@@ -4,7 +4,7 @@ Statistical tests have fixed seeds and a false-alarm rate of ALPHA each, as in t
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 
@@ -314,3 +314,18 @@ def test_a_bad_argument_gets_one_clear_sentence(make, sentence):
 
 def test_the_registry_holds_every_estimator():
     assert {type(estimator) for estimator in ESTIMATORS} == {TwoPoint, Momentum} == set(Estimator.__subclasses__())
+
+
+@pytest.mark.parametrize("kind", ["rademacher", "sphere", "gaussian"])
+@pytest.mark.parametrize("share_base", [True, False])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rows_of_points_are_the_points_to_the_bit(kind, share_base, dtype, rng):
+    bases = tuple(rng.standard_normal((2, D)).astype(dtype))
+    batch = replace(TwoPoint(37, 1e-3, kind, share_base=share_base).batch(3, bases, 5), smoothing=0.1)
+    everything = np.stack([batch.point(i) for i in range(len(batch))])
+    for start, stop in [(0, len(batch)), (0, 1), (1, 2), (1, 40), (2, 75), (30, len(batch)), (len(batch) // 2, len(batch) // 2 + 1)]:
+        rows = batch.points(start, stop)
+        assert rows.dtype == dtype
+        np.testing.assert_array_equal(rows, everything[start:stop])
+    batch.points(0, 3)[:] = 7.0  # the caller's own
+    np.testing.assert_array_equal(batch.points(0, 3), everything[:3])

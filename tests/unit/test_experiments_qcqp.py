@@ -153,6 +153,15 @@ def test_growth_is_the_exponent_over_dimensions_that_always_reach_the_target():
     assert qcqp.growth([*cells[:2], cell(1024, [1, None, 2])]) is None
 
 
+def test_a_curve_ends_at_the_last_iterate():
+    outcome = qcqp.measure("dense", 1e-2, "euc-theory", 64, 0, vars(qcqp.Choice(0.08)), 64 * 42)
+    name = qcqp.Name("dense", 1e-2, "euc-theory", 64)
+    queries, residuals = qcqp.Cell(name, "printed", qcqp.Choice(0.08), [outcome]).curves[0]
+    assert queries[-1] == 64 * 42
+    assert residuals[-1] == pytest.approx(outcome["residual"], rel=1e-3)
+    assert (np.diff(queries) > 0).all()
+
+
 def test_the_mean_counts_censored_runs_at_the_budget():
     assert cell(1024, [1000, None]).mean_queries == (1000 + 128 * 1024) / 2  # the sparse problem, to 0.3
 

@@ -42,12 +42,12 @@ def words(keys, out):
 
 
 @numba.njit(cache=True, nogil=True)
-def signs(words, first_bit, out):
-    """out[r] = the signs that are bit first_bit + r of the words, as 8-bit integers."""
-    for r in range(out.shape[0]):
-        row, bit = out[r], np.uint32(first_bit + r)
-        for i in range(words.size):
-            row[i] = np.int8(2) * np.int8((words[i] >> bit) & np.uint32(1)) - np.int8(1)
+def shift_rows(x, scale, words, first_bit, rows):
+    """rows[r] = x + scale u, the signs of u being bit first_bit + r of the words."""
+    for r in range(rows.shape[0]):
+        row, bit = rows[r], np.uint32(first_bit + r)
+        for i in range(x.size):
+            row[i] = x[i] + (scale if (words[i] >> bit) & np.uint32(1) else -scale)
 
 
 @numba.njit(cache=True, nogil=True)

@@ -53,9 +53,10 @@ class Directions(ABC):
         """x + scale u_j: one query point."""
         return x + scale * self.row(j, x)
 
-    def shifts(self, x: Array, scale: float, start: int, stop: int) -> Array:
-        """x + scale u_j for j = start, ..., stop-1 as the rows of a matrix."""
-        return namespace(x).stack([self.shift(x, scale, j) for j in range(start, stop)])
+    def write_shifts(self, x: np.ndarray, scale: float, start: int, rows: np.ndarray) -> None:
+        """Rows <- x + scale u_j for j = start, start + 1, ..., on NumPy arrays."""
+        for r in range(len(rows)):
+            rows[r] = self.shift(x, scale, start + r)
 
     def combine(self, weights: Array) -> Array:
         """sum_j weights_j u_j, shape (d,)."""

@@ -36,19 +36,13 @@ class Rademacher(Directions):
         shift(x, float(scale), j % 32, self._half_keys(j), point)
         return point
 
-    def shifts(self, x: Array, scale: float, start: int, stop: int) -> Array:
-        """x + scale u_j for j = start, ..., stop-1 as rows, from 8-bit signs."""
-        return x + scale * self.signs(start, stop) if is_numpy(x) else super().shifts(x, scale, start, stop)
+    def write_shifts(self, x: np.ndarray, scale: float, start: int, rows: np.ndarray) -> None:
+        from zolal.directions._kernels import shift_rows
 
-    def signs(self, start: int, stop: int) -> np.ndarray:
-        """u_start, ..., u_{stop-1} as the rows of a matrix of 8-bit integers."""
-        from zolal.directions._kernels import signs
-
-        rows = np.empty((stop - start, self.dimension), np.int8)
+        stop = start + len(rows)
         for first in range(start - start % HALF_WORD, stop, HALF_WORD):
             low, high = max(first, start), min(first + HALF_WORD, stop)
-            signs(self.words(first), low - first, rows[low - start : high - start])
-        return rows
+            shift_rows(x, float(scale), self.words(first), low - first, rows[low - start : high - start])
 
     def words(self, j: int) -> np.ndarray:
         """The 32-bit words, one per coordinate, of which bit j mod 32 is the sign of u_j."""

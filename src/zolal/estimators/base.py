@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from zolal._array import Array, copied, namespace, norm
+from zolal._array import Array, copied, is_numpy, namespace, norm
 from zolal._checks import positive, positive_int, require
 from zolal.directions import Directions, Gaussian, Rademacher, Sphere
 from zolal.errors import InvalidArgumentError
@@ -76,24 +76,25 @@ class QueryBatch:
         return copied(base) if query.direction is None else self.directions.shift(base, self.smoothing, query.direction)
 
     def points(self, start: int, stop: int) -> Array:
-        """The points of evaluations start, ..., stop-1 as rows; whole runs of directions are made at once."""
-        xp, rows = namespace(self.bases[0]), []
+        """The points of evaluations start, ..., stop-1 as rows; NumPy's are written once, where they stay."""
+        if not is_numpy(self.bases[0]):
+            return namespace(self.bases[0]).stack([self.point(i) for i in range(start, stop)])
+        rows = np.empty((stop - start, self.bases[0].shape[0]), self.bases[0].dtype)
         for number, base in enumerate(self.bases):
             first = number * self.per_base
             low, high = max(start - first, 0), min(stop - first, self.per_base)
             if low < high:
-                rows.append(self._points_around(base, low, high))
-        return rows[0] if len(rows) == 1 else xp.concat(rows)
+                self._write_points(base, low, rows[first + low - start : first + high - start])
+        return rows
 
-    def _points_around(self, base: Array, low: int, high: int) -> Array:
-        """The points of evaluations low, ..., high-1 of one base."""
-        xp, still = namespace(base), base[None, :]
+    def _write_points(self, base: np.ndarray, low: int, rows: np.ndarray) -> None:
+        """Rows <- the points of one base's evaluations, from its number `low` on."""
         if self.share_base:
-            moved = [self.directions.shifts(base, self.smoothing, max(low - 1, 0), high - 1)] if high > 1 else []
-            return xp.concat(([still] if low == 0 else []) + moved)
-        shifted = self.directions.shifts(base, self.smoothing, low // 2, (high + 1) // 2)
-        pairs = xp.stack([xp.broadcast_to(still, shifted.shape), shifted], axis=1)
-        return xp.reshape(pairs, (-1, base.shape[0]))[low % 2 : low % 2 + high - low, :]
+            still, moved, direction = (rows[:1], rows[1:], 0) if low == 0 else (rows[:0], rows, low - 1)
+        else:
+            still, moved, direction = rows[low % 2 :: 2], rows[1 - low % 2 :: 2], low // 2
+        still[:] = base
+        self.directions.write_shifts(base, self.smoothing, direction, moved)
 
     def slopes(self, values: np.ndarray) -> np.ndarray:
         """[F(x + nu u_j; xi_j) - F(x; xi_j)] / nu, shape (bases, n)."""

@@ -223,6 +223,16 @@ class Cell:
         return [run["queries"] for run in self.runs]
 
     @property
+    def curves(self) -> list[tuple[list[int], list[float]]]:
+        """Queries and the best residual so far of each run, the last iterate included, which need not be at a stored count."""
+        return [self._curve(run["iterations"], run["residual"], *run["curve"]) for run in self.runs]
+
+    def _curve(self, iterations: int, residual: float, queries: list[int], residuals: list[float]) -> tuple[list[int], list[float]]:
+        n = num_directions(self.name.method, self.name.d)
+        spent = 2 * n + 4 * n * (iterations - 1)
+        return ([*queries, spent], [*residuals, residual]) if spent > queries[-1] else (queries, residuals)
+
+    @property
     def mean_queries(self) -> float:
         """The mean count as the paper reports it, censored runs at the budget: a lower bound of the true mean when there are any."""
         return float(np.mean([self.name.limit if count is None else count for count in self.queries]))

@@ -260,7 +260,7 @@ def _sparse_residuals(axes: Axes, cells: Sequence[Cell]) -> None:
 
 
 def _draw_median(axes: Axes, cell: Cell, **line: Any) -> float:
-    curves = [run["curve"] for run in cell.runs]
+    curves = cell.curves
     last = max(x[-1] for x, _ in curves)
     if None in cell.queries:
         last = max(last, cell.name.limit)
@@ -274,7 +274,7 @@ def _draw_median(axes: Axes, cell: Cell, **line: Any) -> float:
 
 def _range(cells: Sequence[Cell]) -> tuple[float, float]:
     """Queries from the first batch to the end of the longest run, with some room."""
-    firsts = [x[1] if len(x) > 1 else 1 for cell in cells for x, _ in (run["curve"] for run in cell.runs)]
+    firsts = [x[1] if len(x) > 1 else 1 for cell in cells for x, _ in cell.curves]
     lasts = [cell.name.limit if run["queries"] is None else run["queries"] for cell in cells for run in cell.runs]
     return min(firsts) / 1.2, 1.05 * max(lasts)
 
