@@ -329,3 +329,13 @@ def test_rows_of_points_are_the_points_to_the_bit(kind, share_base, dtype, rng):
         np.testing.assert_array_equal(rows, everything[start:stop])
     batch.points(0, 3)[:] = 7.0  # the caller's own
     np.testing.assert_array_equal(batch.points(0, 3), everything[:3])
+
+
+@pytest.mark.parametrize("share_base", [True, False])
+def test_values_are_arranged_in_the_order_of_the_queries(share_base, rng):
+    batch = TwoPoint(5, 1e-3, share_base=share_base).batch(3, tuple(rng.standard_normal((2, D))), 5)
+    still, moved = rng.standard_normal(2), rng.standard_normal((2, 5))
+    queries = map(batch.query, range(len(batch)))
+    expected = [still[query.base] if query.direction is None else moved[query.base, query.direction] for query in queries]
+    assert batch.arrange(still, moved).tolist() == expected
+    np.testing.assert_allclose(batch.slopes(batch.arrange(still, moved)), (moved - still[:, None]) / 1e-3)

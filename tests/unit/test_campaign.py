@@ -70,10 +70,18 @@ def test_other_versions_are_run_again_and_kept(tmp_path):
 
 
 def test_seconds_are_those_of_the_stored_runs(tmp_path):
+    Campaign(Store(tmp_path), 1, "1", silent).complete([task(7)])  # somebody else's
     campaign = Campaign(Store(tmp_path), 1, "1", silent)
-    campaign.complete([task(0), task(1)])
+    groups = campaign.complete_groups([[task(0), task(1)], [task(0)]])
+    assert groups == [campaign.complete([task(0), task(1)]), campaign.complete([task(0)])]
     stored = [record["seconds"] for record in Store(tmp_path).records()]
-    assert campaign.seconds([task(0), task(1), task(0)]) == pytest.approx(sum(stored))
+    assert campaign.seconds == pytest.approx(sum(stored[1:]))
+
+
+def test_groups_are_run_seed_by_seed(tmp_path):
+    """So that an interrupted grid is whole for fewer seeds."""
+    Campaign(Store(tmp_path), 1, "1", silent).complete_groups([[task(0), task(1), task(2)], [task(10), task(11)]])
+    assert [record["label"] for record in Store(tmp_path).records()] == [f"seed {seed}" for seed in (0, 10, 1, 11, 2)]
 
 
 def test_a_process_that_dies_is_told(tmp_path):

@@ -96,6 +96,12 @@ class QueryBatch:
         still[:] = base
         self.directions.write_shifts(base, self.smoothing, direction, moved)
 
+    def arrange(self, still: np.ndarray, moved: np.ndarray) -> np.ndarray:
+        """The values of all queries, in order, from one per base, shape (bases,), and one per base and direction, shape (bases, n)."""
+        if self.share_base:
+            return np.concatenate([still[:, None], moved], axis=1).reshape(-1)
+        return np.stack([np.broadcast_to(still[:, None], moved.shape), moved], axis=-1).reshape(-1)
+
     def slopes(self, values: np.ndarray) -> np.ndarray:
         """[F(x + nu u_j; xi_j) - F(x; xi_j)] / nu, shape (bases, n)."""
         by_base = np.asarray(values, dtype=float).reshape(len(self.bases), self.per_base)

@@ -71,9 +71,8 @@ def evaluate(attacks: AttackSet, batches: list[QueryBatch], images: np.ndarray) 
             points = np.concatenate([batch.points(start, stop) for batch in shared[group]])
             found = attacks.smoothed(points, np.repeat(images[group], stop - start))
             values[group, start:stop] = found.reshape(-1, stop - start)
-    parted = values.reshape(-1, bases, n + 1)
-    still, moved = np.broadcast_to(parted[:, :, :1], (len(batches), bases, n)), parted[:, :, 1:]
-    return np.stack([still, moved], axis=-1).reshape(len(batches), -1)
+    parted = values.reshape(len(batches), bases, n + 1)
+    return np.stack([batch.arrange(part[:, 0], part[:, 1:]) for batch, part in zip(batches, parted, strict=True)])
 
 
 def _margins(attacks: AttackSet, states: list[MDLALState]) -> np.ndarray:

@@ -22,12 +22,6 @@ class QuadraticEvaluator:
 
     def __call__(self, batch: QueryBatch) -> Evaluation:
         nu, curvature = batch.smoothing, self.objective.forms(batch.directions)
-        values = []
-        for x in batch.bases:
-            still = float(self.objective(x))
-            moved = still + nu * batch.directions.dot(self.objective.gradient(x)) + 0.5 * nu**2 * curvature
-            if batch.share_base:
-                values.append(np.concatenate([[still], moved]))
-            else:
-                values.append(np.stack([np.full_like(moved, still), moved], axis=1).reshape(-1))
-        return Evaluation(np.concatenate(values), len(batch))
+        still = np.array([self.objective(x) for x in batch.bases])
+        slopes = np.stack([batch.directions.dot(self.objective.gradient(x)) for x in batch.bases])
+        return Evaluation(batch.arrange(still, still[:, None] + nu * slopes + 0.5 * nu**2 * curvature), len(batch))

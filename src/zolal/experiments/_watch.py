@@ -20,7 +20,7 @@ class Watch(StoppingRule):
 
     def __call__(self, progress: Progress) -> Stop | None:
         state = progress.state
-        theta = progress.solver.output(state).multipliers if state.k else 0.0 * state.c
+        theta = progress.solver.output(state).multipliers
         g = state.form.gradient(state.z, self.problem.gradient(state.x), theta)  # type: ignore[misc]
         residual = euclidean_residual(self.problem.region, self.problem.regularizer, state.x, g, state.c)
         self.best = min(self.best, residual)

@@ -223,12 +223,10 @@ def reproduce(campaign: Campaign, grid: Grid) -> Attacks:
     first = Task("attack:clean", beside, "MNIST classifier")
     squares = [Task("attack:square", beside | dict(seed=seed), f"Square Attack, seed {seed}") for seed in range(grid.seeds)]
     squares = squares if has_square_attack() else []
-    before = [first, *squares, *pilots.values()]
-    campaign.complete(before)
+    campaign.complete([first, *squares, *pilots.values()])
     trials = [_pilot(*which, campaign.complete([task])[0]) for which, task in pilots.items()]
     printed, best = grid.runs(closest(trials)), grid.runs(fastest(trials))
-    reported = [task for group in [*printed.values(), *best.values()] for task in group]
-    campaign.complete(reported)
+    campaign.complete_groups([*printed.values(), *best.values()])
     images = campaign.complete([first])[0]
     return Attacks(
         accuracy=images["accuracy"],
@@ -238,7 +236,7 @@ def reproduce(campaign: Campaign, grid: Grid) -> Attacks:
         square=Row("square", None, None, None, campaign.complete(squares)) if squares else None,
         missing=None if squares else MISSING,
         pilots=trials,
-        seconds=campaign.seconds(before + reported),
+        seconds=campaign.seconds,
     )
 
 

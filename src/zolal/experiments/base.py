@@ -10,6 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, final
 
 from zolal.errors import WorkerError
@@ -57,6 +58,7 @@ class Campaign:
     version: str
     tell: Callable[[int, int, str], None]
     known: dict[str, dict[str, Any]] = field(init=False, repr=False)
+    asked: set[str] = field(init=False, repr=False, default_factory=set)  # the keys of all tasks so far
 
     def __post_init__(self) -> None:
         known = {record["key"]: record for record in self.store.records() if record.get("version") == self.version}
@@ -66,6 +68,7 @@ class Campaign:
         """The outcomes of the tasks, in their order."""
         distinct = {task.key: task for task in tasks}
         missing = [task for key, task in distinct.items() if key not in self.known]
+        self.asked.update(distinct)
         done = len(distinct) - len(missing)
         for task, outcome, seconds in self._executed(missing):
             record = dict(key=task.key, version=self.version, label=task.label, seconds=round(seconds, 3), outcome=outcome)
@@ -75,9 +78,15 @@ class Campaign:
             self.tell(done, len(distinct), task.label)
         return [self.known[task.key]["outcome"] for task in tasks]
 
-    def seconds(self, tasks: Sequence[Task]) -> float:
-        """The processor time that the tasks took when they were run."""
-        return float(sum(self.known[key]["seconds"] for key in {task.key for task in tasks}))
+    def complete_groups(self, groups: Sequence[Sequence[Task]]) -> list[list[dict[str, Any]]]:
+        """The same, group by group; the first task of every group is run first, so what is interrupted is whole for fewer seeds."""
+        self.complete([task for tasks in zip_longest(*groups) for task in tasks if task is not None])
+        return [self.complete(group) for group in groups]
+
+    @property
+    def seconds(self) -> float:
+        """The processor time of all tasks that were asked for, when they were run."""
+        return float(sum(self.known[key]["seconds"] for key in self.asked))
 
     def _executed(self, tasks: list[Task]) -> Iterator[tuple[Task, dict[str, Any], float]]:
         if self.workers == 1 or len(tasks) <= 1:

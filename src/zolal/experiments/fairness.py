@@ -224,15 +224,13 @@ def pilot(search: Search, name: Name, thorough: bool) -> Plan:
 
 def reproduce(campaign: Campaign, grid: Grid) -> Fairness:
     """Pilots first, then the table with what they chose, and Algorithm 1 at its tuned step and at the other values of omega."""
-    names, pilots = [Name(data, method, 1.0) for data in grid.data for method in METHODS], list[Task]()
+    names = [Name(data, method, 1.0) for data in grid.data for method in METHODS]
     searches = {name: Search() for name in names}
 
     def trials(pairs: list[tuple[Name, Choice]]) -> list[Trial]:
         seeds = range(FIRST_PILOT_SEED, FIRST_PILOT_SEED + grid.pilot_seeds)
-        tasks = [[name.run(seed, choice, pilot=True) for seed in seeds] for name, choice in pairs]
-        pilots.extend(task for group in tasks for task in group)
-        campaign.complete(pilots)
-        return [_trial(campaign.complete(group)) for group in tasks]
+        groups = [[name.run(seed, choice, pilot=True) for seed in seeds] for name, choice in pairs]
+        return [_trial(outcomes) for outcomes in campaign.complete_groups(groups)]
 
     chosen = search_all({name: (searches[name], pilot(searches[name], name, grid.thorough)) for name in names}, trials)
     printed = {Name(data, "mdlal", 1.0): Choice(PRINTED_STEPS[data]) for data in grid.data if data in PRINTED_STEPS}
@@ -243,12 +241,14 @@ def reproduce(campaign: Campaign, grid: Grid) -> Fairness:
         [(name, chosen[name]) for name in printed],
         [(name, steps[Name(name.data, "mdlal", 1.0)]) for name in others],
     ]
-    runs = {pair: [pair[0].run(seed, pair[1]) for seed in range(grid.seeds)] for pairs in wanted for pair in pairs}
-    everything = [task for group in runs.values() for task in group]
-    campaign.complete(everything)
-    table, tuned, weights = ([Cell(*pair, campaign.complete(runs[pair])) for pair in pairs] for pairs in wanted)
-    trials_of = {name: search.log() for name, search in searches.items()}
-    return Fairness(table, tuned, weights, trials_of, campaign.seconds(pilots + everything))
+    pairs = list(dict.fromkeys(pair for group in wanted for pair in group))
+    runs = dict(
+        zip(
+            pairs, campaign.complete_groups([[name.run(seed, choice) for seed in range(grid.seeds)] for name, choice in pairs]), strict=True
+        )
+    )
+    table, tuned, weights = ([Cell(*pair, runs[pair]) for pair in group] for group in wanted)
+    return Fairness(table, tuned, weights, {name: search.log() for name, search in searches.items()}, campaign.seconds)
 
 
 def _trial(outcomes: list[dict[str, Any]]) -> Trial:

@@ -159,7 +159,6 @@ class Pilots:
     campaign: Campaign
     grid: Grid
     searches: dict[Name, Search] = field(default_factory=dict)
-    tasks: list[Task] = field(default_factory=list)
 
     def choices(self) -> dict[Name, dict[str, Choice]]:
         """What every pilot chose, by protocol; the costly dimensions first, so that the processes of the runs end together."""
@@ -175,10 +174,9 @@ class Pilots:
         return dict(sorted(found.items(), key=lambda item: -item[0].d))
 
     def _trials(self, pairs: list[tuple[Name, Choice]]) -> list[Trial]:
-        tasks = [[name.run(seed, choice, self._limit(name)) for seed in self._seeds(name)] for name, choice in pairs]
-        self.tasks.extend(task for group in tasks for task in group)
-        self.campaign.complete([task for group in tasks for task in group])
-        return [_trial(self.campaign.complete(group), self._limit(name)) for (name, _), group in zip(pairs, tasks, strict=True)]
+        groups = [[name.run(seed, choice, self._limit(name)) for seed in self._seeds(name)] for name, choice in pairs]
+        outcomes = self.campaign.complete_groups(groups)
+        return [_trial(found, self._limit(name)) for (name, _), found in zip(pairs, outcomes, strict=True)]
 
     def _thorough(self, name: Name) -> bool:
         return name.problem == "sparse" or name.d <= REFINED
@@ -253,12 +251,9 @@ def reproduce(campaign: Campaign, grid: Grid) -> Ablation:
     pilots = Pilots(campaign, grid)
     chosen = pilots.choices()
     wanted = [(name, protocol, choice) for name, choices in chosen.items() for protocol, choice in choices.items()]
-    runs = [[name.run(seed, choice, name.limit) for seed in range(grid.seeds)] for name, _, choice in wanted]
-    everything = [task for seed in zip(*runs, strict=True) for task in seed]  # seed by seed: what is interrupted is whole for fewer seeds
-    campaign.complete(everything)
-    cells = [Cell(*which, campaign.complete(group)) for which, group in zip(wanted, runs, strict=True)]
-    trials = {name: search.log() for name, search in pilots.searches.items()}
-    return Ablation(cells, trials, campaign.seconds(pilots.tasks + everything))
+    runs = campaign.complete_groups([[name.run(seed, choice, name.limit) for seed in range(grid.seeds)] for name, _, choice in wanted])
+    cells = [Cell(*which, found) for which, found in zip(wanted, runs, strict=True)]
+    return Ablation(cells, {name: search.log() for name, search in pilots.searches.items()}, campaign.seconds)
 
 
 def growth(cells: list[Cell]) -> float | None:
