@@ -70,6 +70,7 @@ def zipped(name, content):
         ("file.gz", gzip.compress(CONTENT), ()),
         ("outer.zip", zipped("inner.zip", zipped("deep.csv", CONTENT)), ("inner.zip", "deep.csv")),
     ],
+    ids=["plain", "gzip", "zip"],
 )
 def test_a_download_is_unpacked_checked_and_kept(served, cache, name, stored, members):
     folder, address, requested = served
@@ -111,7 +112,7 @@ def test_a_file_without_download_names_its_origin(cache):
         DataFile("data", SUM, origin="the attic").read()
 
 
-@pytest.mark.parametrize(("name", "stored"), [("data", CONTENT), ("data.gz", gzip.compress(CONTENT))])
+@pytest.mark.parametrize(("name", "stored"), [("data", CONTENT), ("data.gz", gzip.compress(CONTENT))], ids=["plain", "gzip"])
 def test_the_own_folder_comes_first(served, cache, tmp_path, monkeypatch, name, stored):
     (tmp_path / "own" / "some").mkdir(parents=True)
     (tmp_path / "own" / "some" / name).write_bytes(stored)
