@@ -9,7 +9,7 @@ import numpy as np
 from zolal._array import Array, copied, like, to_numpy, zeros
 from zolal.errors import ConstraintError, ObjectiveError
 from zolal.estimators.base import KINDS, QueryBatch
-from zolal.evaluate import Evaluation, Evaluator
+from zolal.faults import Evaluation
 from zolal.kkt import KKT, euclidean_residual, gradient_mapping, kkt_measures, refine_gradient
 from zolal.mirror import MirrorMap
 from zolal.problem import Problem, SlackForm
@@ -17,6 +17,7 @@ from zolal.result import Status
 from zolal.solvers.base import Candidate
 from zolal.stopping import Stop
 
+NOTHING = Evaluation(np.empty(0), 0)
 CHECK_STREAM = 1  # directions and samples of the check are none of the run's
 
 
@@ -36,15 +37,19 @@ def check_batch(x: Array, kind: str, count: int, smoothing: float, seed: int, k:
 
 
 def certify(
-    form: SlackForm, candidate: Candidate, mirror: MirrorMap, step_size: float, batch: QueryBatch | None, evaluator: Evaluator
+    form: SlackForm,
+    candidate: Candidate,
+    mirror: MirrorMap,
+    step_size: float,
+    batch: QueryBatch | None = None,
+    evaluation: Evaluation = NOTHING,
 ) -> Certificate:
     """The certificate of a candidate; without a batch it rests on the gradient estimate of the run, with an unknown error.
 
     Whatever fails here ends in `stop` and in NaN where a number is missing; the point is never lost.
     """
     x = form.variables(candidate.z)
-    evaluation = evaluator(batch) if batch is not None else Evaluation(np.empty(0), 0)
-    stop = None if evaluation.failure is None else Stop(Status.EVALUATION_FAILED, evaluation.failure)
+    stop = None if evaluation.failure is None else Stop(evaluation.status, evaluation.failure)
     fresh = batch if stop is None else None
     fun, fun_error = (math.nan, math.nan) if fresh is None else _mean(fresh.base_values(evaluation.values))
     try:
@@ -94,4 +99,4 @@ def _measure(
 def _mean(values: np.ndarray) -> tuple[float, float]:
     """The mean and its standard error, which one value alone cannot tell."""
     error = float(np.std(values, ddof=1)) / math.sqrt(values.size) if values.size > 1 else math.nan
-    return float(np.mean(values)), error
+    return float(np.mean(values)) if values.size else math.nan, error

@@ -21,6 +21,14 @@ class ConstraintError(ZolalError, RuntimeError):
     """A user's constraint raised, or returned something that is not a finite vector of the expected length."""
 
 
+class CheckpointError(ZolalError, RuntimeError):
+    """A checkpoint cannot be written, read, or belongs to another run; the message names the folder and the difference."""
+
+
+class CheckpointWarning(UserWarning):
+    """A checkpoint could not be written in the middle of a run, which goes on."""
+
+
 class SampleError(ZolalError, RuntimeError):
     """A user's `sample` raised."""
 

@@ -1,7 +1,8 @@
-"""How batches are evaluated: the only place that calls the user's objective."""
+"""The only place that calls the user's objective, and the loop that hands a batch out to whoever makes the calls."""
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, final
 
@@ -10,24 +11,87 @@ import numpy as np
 from zolal._array import to_numpy
 from zolal.errors import ObjectiveError, SampleError
 from zolal.estimators.base import QueryBatch, SampleKey
+from zolal.faults import Answer, Evaluation, Ledger
 from zolal.problem import Problem
-
-
-@final
-@dataclass(frozen=True)
-class Evaluation:
-    """The values of a batch in its order; NaN for what failed, with the first failure in words. count: how many calls were made."""
-
-    values: np.ndarray
-    count: int
-    failure: str | None = None
-    malformed: bool = False  # the failure is a value that is no real number: a mistake in the function, not bad luck
 
 
 class Evaluator(Protocol):
     """Anything that turns a batch into values."""
 
     def __call__(self, batch: QueryBatch) -> Evaluation: ...
+
+
+class Crew(Protocol):
+    """Whoever makes the calls: this thread, processes, an executor, a cluster. It may hold up to `capacity` queries at a time."""
+
+    @property
+    def capacity(self) -> float: ...
+
+    def begin(self, batch: QueryBatch) -> None:
+        """Queries of this batch follow."""
+
+    def submit(self, index: int) -> None:
+        """Take on a query."""
+
+    def collect(self) -> list[Answer]:
+        """The answers that have come; waits for the first."""
+
+    def cancel(self) -> list[Answer]:
+        """Drop what was taken on and not begun, and wait for the rest."""
+
+    def close(self) -> None:
+        """Let go of processes and threads."""
+
+
+def evaluate(crew: Crew, ledger: Ledger, heard: Callable[[Answer], None] = lambda answer: None) -> None:
+    """Have a crew answer what the ledger wants; each answer is heard as it comes, and failed queries go back to the crew."""
+    queue = deque(ledger.wanted)
+    waiting = 0
+    if queue:
+        crew.begin(ledger.batch)
+    while (queue or waiting) and ledger.end is None:
+        while queue and waiting < crew.capacity:
+            crew.submit(queue.popleft())
+            waiting += 1
+        for answer in crew.collect():
+            waiting -= 1
+            heard(answer)
+            if ledger.receive(answer):
+                queue.append(answer.query)
+    for answer in crew.cancel() if waiting else ():
+        heard(answer)
+        ledger.receive(answer)
+
+
+def answer_queries(problem: Problem, batch: QueryBatch, indices: Sequence[int]) -> list[Answer]:
+    """Call the objective at the given queries of a batch: one by one, or in one block of rows."""
+    return _answer_block(problem, batch, indices) if problem.vectorized else [_answer_one(problem, batch, i) for i in indices]
+
+
+def _answer_one(problem: Problem, batch: QueryBatch, i: int) -> Answer:
+    try:
+        args = [batch.point(i)]
+        if problem.sample is not None:
+            args.append(draw_sample(problem.sample, batch.query(i).sample))
+        value = as_value(problem.objective(*args))
+    except Exception as error:
+        return Answer(i, np.nan, *_told(error))
+    return Answer(i, value, _not_finite(value))
+
+
+def _answer_block(problem: Problem, batch: QueryBatch, indices: Sequence[int]) -> list[Answer]:
+    try:
+        args: list[Any] = [batch.rows(indices)]
+        if problem.sample is not None:
+            args.append([draw_sample(problem.sample, batch.query(i).sample) for i in indices])
+        values = to_numpy(problem.objective(*args))
+        if values.shape != (len(indices),) or values.dtype.kind not in "biuf":
+            raise ObjectiveError(
+                f"The vectorized objective must return {len(indices)} real numbers, got shape {values.shape} of dtype {values.dtype}."
+            )
+    except Exception as error:
+        return [Answer(i, np.nan, *_told(error)) for i in indices]
+    return [Answer(i, float(value), _not_finite(value)) for i, value in zip(indices, values, strict=True)]
 
 
 def draw_sample(sample: Callable[[Any], Any], key: SampleKey) -> Any:
@@ -55,45 +119,15 @@ def as_value(value: Any) -> float:
 @final
 @dataclass(frozen=True, eq=False)
 class MapEvaluator:
-    """One call of the objective per query, through any map-like callable; the built-in map is serial."""
+    """One call of the objective per query, in this thread or through any map-like callable; the first failure ends the batch."""
 
     problem: Problem
     map: Callable[..., Iterable[Any]] = map
 
     def __call__(self, batch: QueryBatch) -> Evaluation:
-        values: list[float] = []
-        first: tuple[str | None, bool] = None, False
-        try:
-            for value, failure, malformed in self.map(_Call(self.problem, batch), range(len(batch))):
-                values.append(value)
-                first = (failure, malformed) if first[0] is None else first
-                if failure is not None and self.map is map:  # other maps have made the remaining calls already
-                    break
-        except Exception as error:  # the objective's own are values already
-            first = (f"`workers` raised {type(error).__name__}: {error}.", False)
-        if first[0] is None and len(values) < len(batch):
-            first = (f"`workers` returned {len(values)} of {len(batch)} values.", False)
-        padding = [np.nan] * (len(batch) - len(values))
-        return Evaluation(np.asarray(values + padding), len(values), *first)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class _Call:
-    """The i-th evaluation of a batch: (value, failure, malformed)."""
-
-    problem: Problem
-    batch: QueryBatch
-
-    def __call__(self, i: int) -> tuple[float, str | None, bool]:
-        try:
-            args = [self.batch.point(i)]
-            if self.problem.sample is not None:
-                args.append(draw_sample(self.problem.sample, self.batch.query(i).sample))
-            value = as_value(self.problem.objective(*args))
-        except Exception as error:
-            return np.nan, *_told(error)
-        return value, _not_finite(value), False
+        ledger = Ledger(batch)
+        evaluate(SerialCrew(self.problem) if self.map is map else MapCrew(self.problem, self.map), ledger)
+        return ledger.evaluation
 
 
 @final
@@ -105,29 +139,85 @@ class VectorizedEvaluator:
     block_bytes: int = 1 << 27
 
     def __call__(self, batch: QueryBatch) -> Evaluation:
-        rows = max(1, self.block_bytes // (8 * self.problem.dimension))
-        values = np.full(len(batch), np.nan)
-        for start in range(0, len(batch), rows):
-            stop = min(start + rows, len(batch))
-            try:
-                values[start:stop] = self._block(batch, start, stop)
-            except Exception as error:
-                return Evaluation(values, stop, *_told(error))
-            failures = [text for text in map(_not_finite, values[start:stop]) if text]
-            if failures:
-                return Evaluation(values, stop, failures[0])
-        return Evaluation(values, len(batch))
+        ledger = Ledger(batch)
+        evaluate(SerialCrew(self.problem, self.block_bytes), ledger)
+        return ledger.evaluation
 
-    def _block(self, batch: QueryBatch, start: int, stop: int) -> np.ndarray:
-        args: list[Any] = [batch.points(start, stop)]
-        if self.problem.sample is not None:
-            args.append([draw_sample(self.problem.sample, batch.query(i).sample) for i in range(start, stop)])
-        values = to_numpy(self.problem.objective(*args))
-        if values.shape != (stop - start,) or values.dtype.kind not in "biuf":
-            raise ObjectiveError(
-                f"The vectorized objective must return {stop - start} real numbers, got shape {values.shape} of dtype {values.dtype}."
-            )
-        return values
+
+@final
+class SerialCrew:
+    """The calling thread: one query at a time, or one block of rows. within: runs a call, perhaps with a limit on its time."""
+
+    def __init__(
+        self, problem: Problem, block_bytes: int = 1 << 27, within: Callable[[Callable[[], Any]], Any] = lambda call: call()
+    ) -> None:
+        self.problem, self.within = problem, within
+        self.capacity: float = max(1, block_bytes // (8 * problem.dimension)) if problem.vectorized else 1
+        self.taken: list[int] = []
+
+    def begin(self, batch: QueryBatch) -> None:
+        self.batch, self.taken = batch, []
+
+    def submit(self, index: int) -> None:
+        self.taken.append(index)
+
+    def collect(self) -> list[Answer]:
+        taken, batch, self.taken = self.taken, self.batch, []
+        try:
+            return self.within(lambda: answer_queries(self.problem, batch, taken))
+        except TimeoutError as error:
+            return [Answer(i, np.nan, str(error)) for i in taken]
+
+    def cancel(self) -> list[Answer]:
+        return []
+
+    def close(self) -> None:
+        pass
+
+
+@final
+class MapCrew:
+    """Any map-like callable, such as `Pool.map`; the description of the batch, base points included, goes out with the function."""
+
+    capacity: float = np.inf
+
+    def __init__(self, problem: Problem, given: Callable[..., Iterable[Any]]) -> None:
+        self.problem, self.map = problem, given
+
+    def begin(self, batch: QueryBatch) -> None:
+        self.call, self.taken = _Call(self.problem, batch), list[int]()
+
+    def submit(self, index: int) -> None:
+        self.taken.append(index)
+
+    def collect(self) -> list[Answer]:
+        taken, self.taken = self.taken, []
+        answers: list[Answer] = []
+        failure = ""
+        try:
+            answers.extend(self.map(self.call, taken))
+        except Exception as error:  # the objective's own are values already
+            failure = f"`workers` raised {type(error).__name__}: {error}."
+        failure = failure or f"`workers` returned {len(answers)} of {len(taken)} values."
+        return answers + [Answer(i, np.nan, failure, lost=True) for i in taken[len(answers) :]]
+
+    def cancel(self) -> list[Answer]:
+        return []
+
+    def close(self) -> None:
+        pass
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Call:
+    """The i-th evaluation of a batch."""
+
+    problem: Problem
+    batch: QueryBatch
+
+    def __call__(self, i: int) -> Answer:
+        return answer_queries(self.problem, self.batch, [i])[0]
 
 
 def _told(error: Exception) -> tuple[str, bool]:

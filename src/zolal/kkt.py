@@ -87,12 +87,12 @@ def refine_gradient(prior: Array, batch: QueryBatch, values: np.ndarray) -> tupl
     For a guess s that does not depend on the fresh directions, e_j = slope_j - <s, u_j> has E[e_j^2] = D^2 + noise, D = ||grad f - s||_2,
     and e_i e_j <u_i, u_j> has the mean D^2 for i != j, so the guess's error is told from the noise of the slopes whatever the
     dimension. The correction gain (1/n) sum_j e_j u_j is taken with the gain of least mean square error for the D^2 so measured, plus its
-    own standard error (docs/algorithm.md).
+    own standard error (docs/algorithm.md). Directions without all their values are left out.
     """
-    directions, n = batch.directions, batch.directions.count
-    S_2 = directions.moment_constant(directions.dimension, 2.0)
-    errors = batch.slopes(values)[0] - to_numpy(directions.dot(prior))
-    total, square = directions.combine(like(errors, prior)), float(np.mean(errors**2))
+    directions, kept = batch.directions, batch.kept(values)
+    n, S_2 = int(kept.sum()), directions.moment_constant(directions.dimension, 2.0)
+    errors = np.where(kept, batch.slopes(values)[0] - to_numpy(directions.dot(prior)), 0.0)
+    total, square = directions.combine(like(errors, prior)), float(np.sum(errors**2)) / n
     unbiased, distance = _square_distance(norm(total) ** 2, square, n, S_2)
     spread = (n - 1.0) * distance + S_2 * square
     gain = n * distance / spread if spread > 0.0 else 0.0

@@ -1,5 +1,7 @@
-"""The only loop: ask, evaluate, tell, until a rule says stop or something fails."""
+"""The only loop: ask, hear the values, tell, until a rule says stop or something fails. Whoever holds it makes the evaluations."""
 
+import math
+from collections.abc import Callable, Generator
 from typing import Generic, NamedTuple
 
 import numpy as np
@@ -7,8 +9,7 @@ import numpy as np
 from zolal._array import is_finite
 from zolal.errors import ConstraintError, InvalidArgumentError, ObjectiveError
 from zolal.estimators.base import QueryBatch
-from zolal.evaluate import Evaluator
-from zolal.recording import Recorder
+from zolal.faults import Evaluation
 from zolal.result import Status
 from zolal.solvers.base import S, Solver
 from zolal.stopping import Progress, Stop, StoppingRule
@@ -22,8 +23,28 @@ class Outcome(NamedTuple, Generic[S]):
     nfev: int
 
 
-def run(solver: Solver[S], state: S, evaluator: Evaluator, rule: StoppingRule, recorder: Recorder, nfev: int = 0) -> Outcome[S]:
-    """Run the solver from `state`; a failure ends the run with its reason and the last good state.
+def run(
+    solver: Solver[S],
+    state: S,
+    evaluator: Callable[[QueryBatch], Evaluation],
+    rule: StoppingRule,
+    recorder: Callable[..., None],
+    nfev: int = 0,
+) -> Outcome[S]:
+    """`conversation` with an evaluator that answers every batch at once."""
+    talk = conversation(solver, state, rule, recorder, nfev)
+    try:
+        batch = next(talk)
+        while True:
+            batch = talk.send(evaluator(batch))
+    except StopIteration as end:
+        return end.value
+
+
+def conversation(
+    solver: Solver[S], state: S, rule: StoppingRule, recorder: Callable[..., None], nfev: int = 0
+) -> Generator[QueryBatch, Evaluation, Outcome[S]]:
+    """Run the solver from `state`; yields each batch and is sent its evaluation. A failure ends the run with the last good state.
 
     nfev: evaluations made before. What is wrong before the first step raises instead: nothing is lost yet, and the caller has to mend it.
     """
@@ -33,12 +54,12 @@ def run(solver: Solver[S], state: S, evaluator: Evaluator, rule: StoppingRule, r
                 return Outcome(state, stop, nfev)
             batch = solver.ask(state)
             _require_resolved(batch)
-            evaluation = evaluator(batch)
+            evaluation = yield batch
             nfev += evaluation.count
             if evaluation.failure is not None:
                 if evaluation.malformed:
                     raise ObjectiveError(evaluation.failure)
-                return Outcome(state, Stop(Status.EVALUATION_FAILED, evaluation.failure), nfev)
+                return Outcome(state, Stop(evaluation.status, evaluation.failure), nfev)
             following = solver.tell(state, evaluation.values)
         except ConstraintError as error:
             return Outcome(state, Stop(Status.CONSTRAINT_FAILED, str(error)), nfev)
@@ -49,7 +70,8 @@ def run(solver: Solver[S], state: S, evaluator: Evaluator, rule: StoppingRule, r
             return Outcome(state, Stop(status, str(error)), nfev)
         if not is_finite(following.z):
             return Outcome(state, Stop(Status.DIVERGED, Status.DIVERGED.sentence), nfev)
-        recorder(following, nfev, float(np.mean(batch.base_values(evaluation.values))), state.stage)
+        found = batch.base_values(evaluation.values)
+        recorder(following, nfev, float(np.mean(found)) if found.size else math.nan, state.stage)
         state = following
 
 

@@ -1,9 +1,9 @@
 """The front door that SciPy users know."""
 
-import math
 import warnings
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, final
 
 import array_api_compat
 import numpy as np
@@ -11,21 +11,17 @@ from scipy.optimize import Bounds
 
 from zolal._array import Array, copied, is_finite, namespace, norm, to_numpy
 from zolal._checks import positive, positive_int
-from zolal.certify import certify, check_batch, exact_gradient
-from zolal.errors import ConstraintError, InvalidArgumentError, UnsupportedError
-from zolal.evaluate import Evaluator, MapEvaluator, VectorizedEvaluator
-from zolal.kkt import KKT
-from zolal.loop import Outcome, run
-from zolal.methods import Method, as_method
-from zolal.problem import Problem, SlackForm
-from zolal.recording import Recorder
+from zolal.certify import exact_gradient
+from zolal.crews import as_crew
+from zolal.errors import InvalidArgumentError
+from zolal.faults import FaultPolicy
+from zolal.methods import as_method
+from zolal.opening import opened
+from zolal.problem import Problem
 from zolal.regularizers import Regularizer, Zero
-from zolal.result import Result, Status
+from zolal.result import Result
+from zolal.running import Setup, carry_out
 from zolal.sets import Box, ConvexSet, WholeSpace
-from zolal.solvers import State
-from zolal.stopping import Callback, MaxEvaluations, MaxIterations, ResidualBelow, StoppingRule
-
-FAILURES = (Status.EVALUATION_FAILED, Status.CONSTRAINT_FAILED, Status.DIVERGED, Status.OPTION_FAILED)
 
 
 def minimize(
@@ -45,10 +41,14 @@ def minimize(
     maxfev: int | None = None,
     tol: float = 1e-3,
     workers: Any = 1,
+    on_error: str = "retry",
+    retries: int | None = None,
+    timeout: float | None = None,
     rng: Any = None,
     callback: Callable[[Any], Any] | None = None,
     progress: bool = False,
     checkpoint: Any = None,
+    resume: bool = False,
     options: dict[str, Any] | None = None,
 ) -> Result:
     """Minimise E[fun(x)] + h(x) over x in X subject to constraints, from noisy values of fun alone.
@@ -68,8 +68,16 @@ def minimize(
     geometry: p >= 2, a MirrorMap, or "auto", which is 2 (Euclidean).
     maxfev: the most evaluations of fun, never exceeded; unless given 500 d, or what some 200 steps cost if that is more.
     tol: the KKT residual to reach.
-    workers: 1, or a map-like callable such as `Pool.map`. rng: a seed or a numpy Generator; the run is a function of it.
+    workers: 1, a number of processes, -1 for one per core, a map-like callable such as `Pool.map`, a `concurrent.futures` executor, or
+        a Dask client; the run is the same to the bit whoever evaluates.
+    on_error: what becomes of an evaluation that raises, returns NaN or an infinity, exceeds `timeout` or takes its worker down, after its
+        `retries`: "retry" (2 unless given) ends the run with its best point; "skip" (0) goes on without it, and ends the run where more
+        than half of a step's evaluations are lost; "raise" raises. timeout: the seconds that one evaluation may take.
+    rng: a seed or a numpy Generator; the run is a function of it.
     callback: called with the state (k, x, multipliers, stationarity, feasibility) after each step; returning True stops.
+    progress: show a line with evaluations, rate, time left, objective, violation and residual while the run goes on.
+    checkpoint: a folder that keeps the run: its state, the values received, and a trace that can be read meanwhile. resume: continue
+        what the folder holds, bit for bit, or begin where it is empty; `maxfev` may be larger then, all else has to be the same.
     options: of the method, see `MDLALOptions`, `MultiStageOptions`, `SZOConExOptions`, ... in `zolal.methods`.
 
     >>> import zolal
@@ -77,11 +85,10 @@ def minimize(
     >>> res.x.round(2).tolist()
     [1.0, 1.0]
     """
-    _refuse_unfinished(progress, checkpoint)
-    if callback is not None and not callable(callback):
-        raise InvalidArgumentError(f"`callback` must be callable, got {callback!r}.")
-    described = dict(
-        args=args,
+    setup = prepare(
+        fun,
+        x0,
+        args,
         bounds=bounds,
         constraints=constraints,
         region=region,
@@ -89,7 +96,39 @@ def minimize(
         sample=sample,
         vectorized=vectorized,
         gradient=gradient,
+        method=method,
+        geometry=geometry,
+        maxfev=maxfev,
+        tol=tol,
+        rng=rng,
+        callback=callback,
+        options=options,
+        policy=FaultPolicy(on_error, retries, timeout),
     )
+    crew = as_crew(setup.problem, workers, timeout)
+    with opened(setup, checkpoint, resume, progress) as session:
+        return carry_out(session, crew)
+
+
+def prepare(
+    fun: Any,
+    x0: Any,
+    args: Any = (),
+    *,
+    method: str,
+    geometry: Any,
+    maxfev: int | None,
+    tol: float,
+    rng: Any,
+    callback: Any,
+    options: dict[str, Any] | None,
+    policy: FaultPolicy,
+    **described: Any,
+) -> Setup:
+    """The arguments of `minimize`, checked, as a run that has evaluated nothing yet."""
+    if callback is not None and not callable(callback):
+        raise InvalidArgumentError(f"`callback` must be callable, got {callback!r}.")
+    described = dict(args=args) | described
     if isinstance(fun, Problem):
         problem, x = _whole_problem(fun, described), _start(fun.x0 if x0 is None else x0)
     else:
@@ -100,28 +139,12 @@ def minimize(
     x = _inside(x, problem.region)
     chosen = as_method(method, geometry, options)
     seed, tol = _seed(rng), positive("minimize(tol=...)", tol)
-    evaluator = _evaluator(problem, workers)
     if problem.gradient is not None:
         exact_gradient(problem.gradient, x)
-    state = chosen.solver.init(problem, x, seed)
-    budget = _budget(maxfev, problem.dimension, len(chosen.solver.ask(state)), 2 * chosen.check_directions)
-    return _confirmed_run(chosen, state, evaluator, budget, tol, callback)
-
-
-def _confirmed_run(chosen: Method, state: State, evaluator: Evaluator, budget: int, tol: float, callback: Any) -> Result:
-    """Run and check; where the check does not confirm the run's own residual, go on, and check again after as many steps as before."""
-    recorder, nfev, earliest = Recorder(), 0, 0
-    while True:
-        rule: StoppingRule = ResidualBelow(tol, earliest) | MaxEvaluations(budget)
-        if chosen.max_iterations is not None:
-            rule = MaxIterations(chosen.max_iterations) | rule
-        if callback is not None:
-            rule = Callback(callback, after=state.k) | rule
-        outcome = run(chosen.solver, state, evaluator, rule, recorder, nfev)
-        result = _result(chosen, outcome, evaluator, recorder, tol)
-        if result.status is not Status.CONVERGED or result.success:
-            return result
-        state, nfev, earliest = outcome.state, result.nfev, 2 * outcome.state.k
+    start = chosen.solver.init(problem, x, seed)
+    budget = _budget(maxfev, problem.dimension, len(chosen.solver.ask(start)), 2 * chosen.check_directions)
+    named = dict(method=method, geometry=geometry, options=options or {}, tol=tol, on_error=policy.on_error, retries=policy.retries)
+    return Setup(problem, chosen, start, budget, tol, policy, named, callback, seed_given=rng is not None)
 
 
 def _whole_problem(problem: Problem, described: dict[str, Any]) -> Problem:
@@ -137,58 +160,6 @@ def _problem(
 ) -> Problem:
     h = Zero() if regularizer is None else regularizer
     return Problem(_with_args(fun, args), dimension, region=_region(bounds, region, dimension), regularizer=h, **rest)
-
-
-def _result(chosen: Method, outcome: Outcome, evaluator: Evaluator, recorder: Recorder, tol: float) -> Result:
-    state, stop, nfev = outcome
-    failed = stop.status in FAILURES
-    candidate = chosen.solver.best(state) if failed else chosen.solver.output(state)
-    x = state.form.variables(candidate.z)
-    mirror, step_size = chosen.solver.measures_at(state)
-    batch = None
-    if not failed and chosen.check_directions:
-        batch = check_batch(x, chosen.directions, chosen.check_directions, chosen.smoothing(max(state.k - 1, 0)), state.seed, state.k)
-    certificate = certify(state.form, candidate, mirror, step_size, batch, evaluator)
-    if certificate.stop is not None and not failed:
-        stop, failed = certificate.stop, True
-    maxcv = _violation(state.form, x)
-    success = not failed and certificate.kkt.below(tol) and maxcv <= tol
-    return Result(
-        x=copied(x),
-        fun=certificate.fun,
-        fun_error=certificate.fun_error,
-        nfev=nfev + certificate.nfev,
-        nit=state.k,
-        success=success,
-        status=stop.status,
-        message=_message(stop.sentence, state.form.equalities.num_rows, maxcv, certificate.kkt, tol),
-        maxcv=maxcv,
-        multipliers=state.form.equalities.user_multipliers(candidate.multipliers),
-        kkt=certificate.kkt,
-        trace=recorder.trace,
-        seed=state.seed,
-    )
-
-
-def _violation(form: SlackForm, x: Array) -> float:
-    """The largest violation at x, NaN where a constraint fails."""
-    try:
-        return form.equalities.violation(x)
-    except ConstraintError:
-        return math.nan
-
-
-def _message(reason: str, num_rows: int, maxcv: float, kkt: KKT, tol: float) -> str:
-    """Why the run ended, and plainly how good the point is."""
-    if num_rows == 0:
-        feasible = "There are no constraints"
-    elif math.isnan(maxcv):
-        feasible = "The constraints could not be evaluated at the point"
-    elif maxcv <= tol:
-        feasible = f"The point is feasible to {maxcv:.1e} (tol {tol:.0e})"
-    else:
-        feasible = f"The point is not feasible, a constraint is violated by {maxcv:.1e} (tol {tol:.0e})"
-    return f"{reason} {feasible}; {kkt.stationarity_text}."
 
 
 def _start(x0: Any) -> Array:
@@ -243,7 +214,7 @@ def _inside(x: Array, region: ConvexSet) -> Array:
     if region.contains(x):
         return x
     projected = region.project(x)
-    warnings.warn(f"x0 lies outside the region and was projected onto it, by a distance of {norm(projected - x):.3g}.", stacklevel=3)
+    warnings.warn(f"x0 lies outside the region and was projected onto it, by a distance of {norm(projected - x):.3g}.", stacklevel=4)
     return projected
 
 
@@ -255,14 +226,6 @@ def _seed(rng: Any) -> int:
     if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool) and rng >= 0:
         return int(rng)
     raise InvalidArgumentError(f"`rng` must be a nonnegative integer, a numpy Generator or None, got {rng!r}.")
-
-
-def _evaluator(problem: Problem, workers: Any) -> Evaluator:
-    if not callable(workers) and not (isinstance(workers, int) and workers == 1):
-        raise UnsupportedError(f"`workers` must be 1 or a map-like callable, got {workers!r}.")
-    if problem.vectorized:
-        return VectorizedEvaluator(problem)
-    return MapEvaluator(problem, workers) if callable(workers) else MapEvaluator(problem)
 
 
 def _budget(maxfev: int | None, dimension: int, first_step: int, check: int) -> int:
@@ -279,9 +242,16 @@ def _with_args(fun: Any, args: Any) -> Any:
     if not callable(fun):
         raise InvalidArgumentError(f"`fun` must be callable or a zolal.Problem, got {fun!r}.")
     args = args if isinstance(args, tuple) else (args,)
-    return (lambda *given: fun(*given, *args)) if args else fun
+    return _WithArgs(fun, args) if args else fun
 
 
-def _refuse_unfinished(progress: bool, checkpoint: Any) -> None:
-    if progress or checkpoint is not None:
-        raise UnsupportedError("`progress` and `checkpoint` are not available in this version; use `callback` to watch a run.")
+@final
+@dataclass(frozen=True, eq=False)
+class _WithArgs:
+    """fun(..., *args), in a form that can be sent to other processes."""
+
+    fun: Callable[..., Any]
+    args: tuple[Any, ...]
+
+    def __call__(self, *given: Any) -> Any:
+        return self.fun(*given, *self.args)

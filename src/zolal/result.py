@@ -16,6 +16,9 @@ class Status(IntEnum):
     CONSTRAINT_FAILED = 5
     DIVERGED = 6
     OPTION_FAILED = 7
+    TOO_MANY_FAILURES = 8
+    INTERRUPTED = 9
+    RUNNING = 10
 
     @property
     def sentence(self) -> str:
@@ -30,6 +33,9 @@ _SENTENCES = {
     Status.EVALUATION_FAILED: "The objective failed.",
     Status.CONSTRAINT_FAILED: "A constraint failed.",
     Status.OPTION_FAILED: "An option's schedule failed.",
+    Status.TOO_MANY_FAILURES: "More than half of the evaluations of a step failed.",
+    Status.INTERRUPTED: "The run was interrupted.",
+    Status.RUNNING: "The run is not finished.",
     Status.DIVERGED: "The iterates are no longer finite; a smaller step_size or penalty may help.",
 }
 
@@ -41,5 +47,6 @@ class Result(OptimizeResult):
     nfev: evaluations of the objective, every one counted. nit: steps. status: a `Status`. message: a sentence.
     success: whether x is feasible and stationary to tol. maxcv: the largest violation of a constraint at x.
     multipliers: of the Lagrangian f + <multipliers, c>, one per row in the order of the constraints; positive at an upper bound.
+    failures: pairs of a way in which evaluations failed and how often they did, retries included.
     kkt: the KKT measures at x, exact or estimated. trace: a dict of arrays, one entry per step. seed: repeats the run.
     """

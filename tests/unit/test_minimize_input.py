@@ -147,21 +147,37 @@ def test_a_bad_argument_is_refused(arguments, fragment):
     assert fragment in refusal(**arguments)
 
 
-@pytest.mark.parametrize("workers", [0, 2, -1, "all", None])
+@pytest.mark.parametrize("workers", [0, -2, "all", None, True, 2.0])
 @pytest.mark.parametrize("vectorized", [False, True], ids=["one by one", "vectorized"])
-def test_workers_that_are_no_map_are_refused(workers, vectorized):
-    sentence = refusal(workers=workers, vectorized=vectorized, error=zolal.ZolalError)
-    assert f"must be 1 or a map-like callable, got {workers!r}" in sentence
+def test_workers_of_no_known_form_are_refused(workers, vectorized):
+    sentence = refusal(workers=workers, vectorized=vectorized)
+    assert f"an executor with `submit`, or a Dask client, got {workers!r}" in sentence
+
+
+BAD_CARE = {
+    "on_error": (dict(on_error="ignore"), "`on_error` must be one of 'retry', 'skip', 'raise', got 'ignore'"),
+    "on_error no word": (dict(on_error=None), "`on_error` must be one of 'retry', 'skip', 'raise', got None"),
+    "retries": (dict(retries=-1), "`retries` must be a nonnegative integer, got -1"),
+    "timeout": (dict(timeout=0), "`timeout` must be a positive number, got 0"),
+    "progress": (dict(progress="yes"), "`progress` must be True or False, got 'yes'"),
+    "checkpoint": (dict(checkpoint=3), "`checkpoint` must be the path of a folder, got 3"),
+    "resume": (dict(resume=1), "`resume` must be True or False, got 1"),
+    "resume nothing": (dict(resume=True), "needs the folder of the run, got `checkpoint=None`"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "fragment"), BAD_CARE.values(), ids=BAD_CARE)
+def test_bad_arguments_of_a_run_that_lasts_are_refused(arguments, fragment):
+    assert fragment in refusal(**arguments)
+
+
+def test_a_map_has_no_timeout():
+    assert "`timeout` needs `workers` that can be waited for" in refusal(timeout=1.0, workers=lambda f, i: [], error=zolal.UnsupportedError)
 
 
 @pytest.mark.parametrize("fun", [None, 3.0, "square", [square]])
 def test_a_function_that_is_not_callable_is_refused(fun):
     assert f"`fun` must be callable or a zolal.Problem, got {fun!r}" in refusal(fun, [1.0, 2.0])
-
-
-@pytest.mark.parametrize("argument", [dict(progress=True), dict(checkpoint="run.npz")])
-def test_what_is_not_there_yet_is_refused(argument):
-    assert "not available in this version" in refusal(error=zolal.UnsupportedError, **argument)
 
 
 BAD_VALUES = {

@@ -2,6 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, final
 
@@ -102,17 +103,41 @@ class QueryBatch:
             return np.concatenate([still[:, None], moved], axis=1).reshape(-1)
         return np.stack([np.broadcast_to(still[:, None], moved.shape), moved], axis=-1).reshape(-1)
 
+    def rows(self, indices: Iterable[int]) -> Array:
+        """The points of the given evaluations as rows."""
+        wanted = list(indices)
+        if wanted == list(range(wanted[0], wanted[-1] + 1)):
+            return self.points(wanted[0], wanted[-1] + 1)
+        return namespace(self.bases[0]).stack([self.point(i) for i in wanted])
+
     def slopes(self, values: np.ndarray) -> np.ndarray:
-        """[F(x + nu u_j; xi_j) - F(x; xi_j)] / nu, shape (bases, n)."""
+        """[F(x + nu u_j; xi_j) - F(x; xi_j)] / nu, shape (bases, n); NaN where one of the two values is missing."""
         by_base = np.asarray(values, dtype=float).reshape(len(self.bases), self.per_base)
         if self.share_base:
             return (by_base[:, 1:] - by_base[:, :1]) / self.smoothing
         return (by_base[:, 1::2] - by_base[:, 0::2]) / self.smoothing
 
+    def kept(self, values: np.ndarray) -> np.ndarray:
+        """Which directions have all their values, shape (n,): a value that is NaN was skipped, and its direction with it."""
+        return ~np.isnan(self.slopes(values)).any(axis=0)
+
+    def mean_weights(self, weights: np.ndarray) -> np.ndarray:
+        """Weights of the mean over the directions that are there, w_j / n'; 0 where w_j is NaN because a value is missing.
+
+        Values go missing for reasons of their own and not because of u_j, so the mean over the n' <= n that are left estimates the same.
+        """
+        missing = np.isnan(weights)
+        return np.where(missing, 0.0, weights) / max(weights.size - int(missing.sum()), 1)
+
     def base_values(self, values: np.ndarray) -> np.ndarray:
-        """The values at the first base point: one with a shared base, otherwise one per direction."""
+        """The values at the first base point that are there: one with a shared base, otherwise one per direction."""
         first = np.asarray(values, dtype=float)[: self.per_base]
-        return first[:1] if self.share_base else first[0::2]
+        found = first[:1] if self.share_base else first[0::2]
+        return found[~np.isnan(found)]
+
+    def is_shared(self, i: int) -> bool:
+        """Whether every direction needs the i-th value."""
+        return self.share_base and i % self.per_base == 0
 
     def _sample(self, index: int) -> SampleKey:
         return SampleKey(self.directions.seed, self.directions.iteration, self.directions.stream, index)

@@ -38,7 +38,7 @@ class Momentum(Estimator):
         x, slopes = batch.bases[0], batch.slopes(values)
         keep = 1.0 - self.momentum_schedule(batch.directions.iteration)
         weights = slopes[0] - keep * slopes[1] if len(batch.bases) == 2 else slopes[0]
-        gradient = batch.directions.combine(like(weights / batch.directions.count, x))
+        gradient = batch.directions.combine(like(batch.mean_weights(weights), x))
         if memory.gradient is not None and len(batch.bases) == 2:
             gradient = gradient + keep * memory.gradient
         return gradient, Memory(memory.seed, x, gradient)

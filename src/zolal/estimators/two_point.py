@@ -26,5 +26,5 @@ class TwoPoint(Estimator):
 
     def absorb(self, memory: Memory, batch: QueryBatch, values: np.ndarray) -> tuple[Array, Memory]:
         x = batch.bases[0]
-        gradient = batch.directions.combine(like(batch.slopes(values)[0] / batch.directions.count, x))
+        gradient = batch.directions.combine(like(batch.mean_weights(batch.slopes(values)[0]), x))
         return gradient, Memory(memory.seed, x, gradient)

@@ -1,0 +1,79 @@
+"""What travels to a worker that shares no memory: a batch without its base points, and the parts that the worker does not have yet."""
+
+import pickle
+import sys
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, cast, final
+
+from zolal.crews.base import timed_answers
+from zolal.errors import UnsupportedError
+from zolal.estimators.base import QueryBatch
+from zolal.problem import Problem
+
+HELD = 12  # parts that a worker keeps
+_held: OrderedDict[tuple[str, int], Any] = OrderedDict()  # of this worker
+
+
+class Absent(NamedTuple):
+    """A worker's answer where it lacks parts of the cargo."""
+
+    numbers: tuple[int, ...]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Cargo:
+    """Queries of one batch for one worker. numbers: of the problem and of the base points. parts: those that are sent along."""
+
+    owner: str
+    outline: QueryBatch  # without base points
+    numbers: tuple[int, ...]
+    parts: dict[int, Any]
+    indices: list[int]
+
+
+def without_bases(batch: QueryBatch) -> QueryBatch:
+    """The few numbers that describe a batch beside its base points."""
+    return replace(batch, bases=())
+
+
+def deliver(cargo: Cargo) -> Any:
+    """In the worker: the answers to the cargo's queries with their seconds, or what is missing."""
+    for number, part in cargo.parts.items():
+        _held[cargo.owner, number] = unpacked(part) if isinstance(part, bytes) else part
+    found = [_held.get((cargo.owner, number)) for number in cargo.numbers]
+    if missing := tuple(number for number, part in zip(cargo.numbers, found, strict=True) if part is None):
+        return Absent(missing)
+    for number in cargo.numbers:
+        _held.move_to_end((cargo.owner, number))
+    while len(_held) > HELD:
+        _held.popitem(last=False)
+    answers, seconds = timed_answers(cast(Problem, found[0]), replace(cargo.outline, bases=tuple(found[1:])), cargo.indices)
+    return [tuple(answer) for answer in answers], seconds
+
+
+def packed(problem: Problem) -> bytes:
+    """The problem as bytes for another process; functions that have no importable name need cloudpickle, which Dask brings along."""
+    try:
+        import cloudpickle
+    except ImportError:
+        cloudpickle = None
+    try:
+        return pickle.dumps(problem) if cloudpickle is None else cloudpickle.dumps(problem)
+    except Exception as error:
+        hint = "" if cloudpickle else "; with cloudpickle installed, lambdas and local functions travel too"
+        raise UnsupportedError(f"The problem cannot be sent to these `workers`: {type(error).__name__}: {error}{hint}.") from error
+
+
+def unpacked(data: bytes) -> Problem:
+    return pickle.loads(data)
+
+
+def travels_by_value(module_name: str) -> None:
+    """Have the functions of a module that workers cannot import sent as code, where cloudpickle is there to do it."""
+    try:
+        import cloudpickle
+    except ImportError:
+        return
+    cloudpickle.register_pickle_by_value(sys.modules[module_name])

@@ -1,0 +1,140 @@
+"""What becomes of evaluations that fail: retried, skipped, or the end of the run."""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from zolal._checks import nonnegative_int, positive, require
+from zolal.estimators.base import QueryBatch
+from zolal.result import Status
+
+POLICIES = ("retry", "skip", "raise")
+SHARED_RETRIES = 3  # of a value that all directions of a batch need, under every policy but "raise"
+
+
+class Answer(NamedTuple):
+    """What came of one evaluation. lost: the worker was, so that nobody knows whether the call was made; it is not counted."""
+
+    query: int
+    value: float
+    failure: str | None = None
+    malformed: bool = False  # a value that is no real number: a mistake in the function, not bad luck
+    lost: bool = False
+
+
+@final
+@dataclass(frozen=True)
+class FaultPolicy:
+    """on_error: what happens to an evaluation that fails after its retries. timeout: the seconds that one evaluation may take.
+
+    "retry": the run ends with its best point. "skip": the step goes on without it. "raise": an exception, at the first failure.
+    retries: how often an evaluation is tried again; unless given 2 for "retry" and 0 otherwise.
+    """
+
+    on_error: str = "retry"
+    retries: int | None = None
+    timeout: float | None = None
+
+    def __post_init__(self) -> None:
+        known = isinstance(self.on_error, str) and self.on_error in POLICIES
+        require(known, "on_error", f"be one of {', '.join(map(repr, POLICIES))}", self.on_error)
+        if self.retries is not None:
+            nonnegative_int("retries", self.retries)
+        if self.timeout is not None:
+            positive("timeout", self.timeout)
+
+    def retries_of(self, batch: QueryBatch, i: int) -> int:
+        """How often the i-th evaluation of the batch may be tried again."""
+        if self.on_error == "raise":
+            return self.retries or 0
+        given = self.retries if self.retries is not None else 2 if self.on_error == "retry" else 0
+        return max(given, SHARED_RETRIES) if self.on_error == "skip" and batch.is_shared(i) else given
+
+
+STOP_AT_ONCE = FaultPolicy(retries=0)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """The values of a batch in its order; NaN for what failed or is missing. count: how many calls were made.
+
+    failure: why the batch cannot be used, in words; values that were skipped under the policy are no failure. status: as what the
+    run ends then. raising: whether the caller asked for an exception.
+    """
+
+    values: np.ndarray
+    count: int
+    failure: str | None = None
+    malformed: bool = False
+    status: Status = Status.EVALUATION_FAILED
+    raising: bool = False
+
+
+@dataclass(eq=False)
+class Ledger:
+    """The answers to one batch as they come, in any order. spare: calls beyond one per query that the budget allows."""
+
+    batch: QueryBatch
+    policy: FaultPolicy = STOP_AT_ONCE
+    spare: float = np.inf
+    values: np.ndarray = field(init=False)
+    settled: np.ndarray = field(init=False)
+    attempts: np.ndarray = field(init=False)
+    count: int = 0
+    end: dict[str, Any] | None = None  # why the batch cannot be used
+
+    def __post_init__(self) -> None:
+        size = len(self.batch)
+        self.values, self.settled, self.attempts = np.full(size, np.nan), np.zeros(size, dtype=bool), np.zeros(size, dtype=int)
+
+    @property
+    def wanted(self) -> list[int]:
+        """The queries that have no answer yet, or are to be tried again."""
+        return [] if self.end else np.flatnonzero(~self.settled).tolist()
+
+    @property
+    def complete(self) -> bool:
+        return self.end is not None or bool(self.settled.all())
+
+    def receive(self, answer: Answer) -> bool:
+        """Take one answer; True where its query is to be tried again."""
+        i = answer.query
+        self.count += not answer.lost
+        self.attempts[i] += 1
+        if self.settled[i] or self.end is not None:
+            return False
+        if answer.failure is None:
+            self.values[i], self.settled[i] = answer.value, True
+            return False
+        if answer.malformed:
+            return self._end(answer.failure, malformed=True)
+        if self.attempts[i] <= self.policy.retries_of(self.batch, i):
+            if self.spare < 1 and not answer.lost:
+                return self._end(Status.MAX_EVALUATIONS.sentence, status=Status.MAX_EVALUATIONS)
+            self.spare -= not answer.lost
+            return True
+        return self._give_up(i, answer.failure)
+
+    def interrupt(self) -> None:
+        """End the batch because the user asked to."""
+        self._end(Status.INTERRUPTED.sentence, status=Status.INTERRUPTED)
+
+    def _give_up(self, i: int, failure: str) -> bool:
+        told = failure if self.attempts[i] == 1 else f"{failure} It failed {self.attempts[i]} times."
+        if self.policy.on_error != "skip":
+            return self._end(told, raising=self.policy.on_error == "raise")
+        self.settled[i] = True
+        answered = np.where(self.settled, self.values, 0.0)  # what is still to come may turn out well
+        if 2 * int(self.batch.kept(answered).sum()) < self.batch.directions.count:
+            return self._end(f"{Status.TOO_MANY_FAILURES.sentence} The last one: {told}", status=Status.TOO_MANY_FAILURES)
+        return False
+
+    def _end(self, failure: str, **how: Any) -> bool:
+        self.end = dict(failure=failure, **how)
+        return False
+
+    @property
+    def evaluation(self) -> Evaluation:
+        return Evaluation(self.values, self.count, **(self.end or {}))
