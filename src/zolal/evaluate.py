@@ -63,6 +63,11 @@ def evaluate(crew: Crew, ledger: Ledger, heard: Callable[[Answer], None] = lambd
         ledger.receive(answer)
 
 
+def objective_alone(problem: Problem) -> Problem:
+    """What a worker needs of a problem: it evaluates and knows of no constraints."""
+    return Problem(problem.objective, problem.dimension, sample=problem.sample, vectorized=problem.vectorized)
+
+
 def answer_queries(problem: Problem, batch: QueryBatch, indices: Sequence[int]) -> list[Answer]:
     """Call the objective at the given queries of a batch: one by one, or in one block of rows."""
     return _answer_block(problem, batch, indices) if problem.vectorized else [_answer_one(problem, batch, i) for i in indices]
@@ -182,7 +187,7 @@ class MapCrew:
     capacity: float = np.inf
 
     def __init__(self, problem: Problem, given: Callable[..., Iterable[Any]]) -> None:
-        self.problem, self.map = problem, given
+        self.problem, self.map = objective_alone(problem), given
 
     def begin(self, batch: QueryBatch) -> None:
         self.call, self.taken = _Call(self.problem, batch), list[int]()

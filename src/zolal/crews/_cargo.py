@@ -2,9 +2,13 @@
 
 import pickle
 import sys
+import tempfile
 from collections import OrderedDict
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple, cast, final
+
+import numpy as np
 
 from zolal.crews.base import timed_answers
 from zolal.errors import UnsupportedError
@@ -33,6 +37,39 @@ class Cargo:
     indices: list[int]
 
 
+class Spooled(NamedTuple):
+    """A part that lies in a file, for workers on the same machine."""
+
+    path: str
+
+    def load(self) -> Any:
+        return unpacked(Path(self.path).read_bytes()) if self.path.endswith(".pickle") else np.load(self.path, allow_pickle=False)
+
+
+@final
+class Spool:
+    """A temporary folder with parts for all workers of one machine: each part is written once, whoever reads it."""
+
+    def __init__(self) -> None:
+        self.folder = tempfile.TemporaryDirectory(prefix="zolal-", ignore_cleanup_errors=True)
+        self.parts: dict[int, Spooled] = {}
+        self.written_bytes = 0
+
+    def keep(self, parts: dict[int, Any]) -> None:
+        """Hold these parts and no others; bytes are a problem, everything else an array."""
+        for number in [number for number in self.parts if number not in parts]:
+            Path(self.parts.pop(number).path).unlink()
+        for number, part in parts.items():
+            if number not in self.parts:
+                path = Path(self.folder.name) / (f"{number}.pickle" if isinstance(part, bytes) else f"{number}.npy")
+                path.write_bytes(part) if isinstance(part, bytes) else np.save(path, part)
+                self.written_bytes += path.stat().st_size
+                self.parts[number] = Spooled(str(path))
+
+    def close(self) -> None:
+        self.folder.cleanup()
+
+
 def without_bases(batch: QueryBatch) -> QueryBatch:
     """The few numbers that describe a batch beside its base points."""
     return replace(batch, bases=())
@@ -41,7 +78,9 @@ def without_bases(batch: QueryBatch) -> QueryBatch:
 def deliver(cargo: Cargo) -> Any:
     """In the worker: the answers to the cargo's queries with their seconds, or what is missing."""
     for number, part in cargo.parts.items():
-        _held[cargo.owner, number] = unpacked(part) if isinstance(part, bytes) else part
+        if (cargo.owner, number) not in _held:
+            held = unpacked(part) if isinstance(part, bytes) else part.load() if isinstance(part, Spooled) else part
+            _held[cargo.owner, number] = held
     found = [_held.get((cargo.owner, number)) for number in cargo.numbers]
     if missing := tuple(number for number, part in zip(cargo.numbers, found, strict=True) if part is None):
         return Absent(missing)

@@ -13,12 +13,9 @@ import numpy as np
 
 from zolal._array import Array, to_numpy
 from zolal.estimators.base import QueryBatch
-from zolal.evaluate import answer_queries
+from zolal.evaluate import answer_queries, objective_alone
 from zolal.faults import Answer
 from zolal.problem import Problem
-
-TASK_SECONDS = 0.02  # queries that are quicker than this travel together
-PER_WORKER = 4  # tasks per worker and batch at the least, so that nobody waits long for the last one
 
 
 def too_slow(timeout: float) -> str:
@@ -82,8 +79,11 @@ def timed_answers(problem: Problem, batch: QueryBatch, indices: Sequence[int]) -
 class FuturesCrew(ABC):
     """A crew that works through futures: tasks of a few queries each, answers taken as they come."""
 
+    task_seconds = 0.02  # queries that are quicker than this travel together
+    per_worker = 4  # tasks per worker and batch at the least, so that nobody waits long for the last one
+
     def __init__(self, problem: Problem, timeout: float | None) -> None:
-        self.problem, self.timeout = problem, timeout
+        self.problem, self.timeout = objective_alone(problem), timeout
         self.seconds = 0.0  # per query, as measured
         self.tasks: dict[Any, tuple[list[int], float]] = {}  # each future with its queries and its deadline
         self.pending: list[int] = []
@@ -105,6 +105,9 @@ class FuturesCrew(ABC):
     @abstractmethod
     def outcome(self, future: Any, indices: list[int]) -> list[Answer] | None:
         """The answers of a future that is done; None where the queries have to be sent again."""
+
+    def fetch(self, futures: list[Any]) -> None:  # noqa: B027
+        """These futures are done, and their outcomes are asked for next; a chance to get them together."""
 
     def begin(self, batch: QueryBatch) -> None:
         self.batch, self.pending, self.tasks, self.finished = batch, [], {}, queue.Queue()
@@ -142,10 +145,12 @@ class FuturesCrew(ABC):
         return [Answer(i, np.nan, f"`workers` raised {type(error).__name__}: {error}.", lost=True) for i in indices]
 
     def _dispatch(self) -> list[Answer]:
-        """Launch what is pending; what cannot be launched is lost."""
-        size = self._task_size(len(self.pending))
-        parts = [self.pending[i : i + size] for i in range(0, len(self.pending), size)]
-        self.pending, failed = [], list[Answer]()
+        """Launch what is pending, as long as nobody knows how long a query takes only two for each worker; what cannot be is lost."""
+        known = self.seconds > 0.0 or self.problem.vectorized
+        count = len(self.pending) if known else min(len(self.pending), max(2 * self.num_workers - len(self.tasks), 0))
+        ready, self.pending = self.pending[:count], self.pending[count:]
+        size, failed = self._task_size(count), list[Answer]()
+        parts = [ready[i : i + size] for i in range(0, count, size)]
         for indices in parts:
             try:
                 future = self.launch(indices)
@@ -160,9 +165,9 @@ class FuturesCrew(ABC):
         if self.problem.vectorized:
             return max(1, -(-count // self.num_workers))
         if self.timeout is not None or self.seconds == 0.0:
-            return 1
-        fair = max(1, count // (PER_WORKER * self.num_workers))
-        return min(fair, max(1, round(TASK_SECONDS / self.seconds)))
+            return 1  # so that each answer comes as soon as there is one
+        fair = max(1, count // (self.per_worker * self.num_workers))
+        return min(fair, max(1, round(self.task_seconds / self.seconds)))
 
     def _wait(self) -> list[Answer]:
         """The answers of the futures that are done, waiting for the first or for a deadline."""
@@ -173,7 +178,9 @@ class FuturesCrew(ABC):
             return self._overdue()
         while not self.finished.empty():
             done.append(self.finished.get_nowait())
-        return [answer for future in done if future in self.tasks for answer in self._harvest(future)]
+        done = [future for future in done if future in self.tasks]
+        self.fetch(done)
+        return [answer for future in done for answer in self._harvest(future)]
 
     def _harvest(self, future: Any) -> list[Answer]:
         indices, _ = self.tasks.pop(future)

@@ -1,8 +1,10 @@
 import uuid
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any, final
 
-from zolal.crews._cargo import Absent, Cargo, deliver, packed, without_bases
+import numpy as np
+
+from zolal.crews._cargo import Absent, Cargo, Spool, deliver, packed, without_bases
 from zolal.crews.base import BaseNumbers, FuturesCrew, timed_answers
 from zolal.estimators.base import QueryBatch
 from zolal.faults import Answer
@@ -15,15 +17,17 @@ PROBLEM = 0  # the number of the problem among the parts of a cargo
 class ExecutorCrew(FuturesCrew):
     """Any `concurrent.futures` executor. Threads share the batch; other workers get queries as numbers.
 
-    No task can be meant for a certain worker, so the first tasks of a batch carry the new base points, one task per worker; a worker that
-    still lacks a part says so and gets it with the task sent again.
+    No task can be meant for a certain worker. Processes of this machine find the problem and the base points in files. Elsewhere the first
+    tasks of a batch carry the new base points, one task per worker; a worker that still lacks a part says so and gets it with the task
+    sent again.
     """
 
     def __init__(self, problem: Problem, executor: Any, timeout: float | None = None) -> None:
         super().__init__(problem, timeout)
         self.executor = executor
         self.shares_memory = isinstance(executor, ThreadPoolExecutor)
-        self.owner, self.bases = uuid.uuid4().hex, BaseNumbers()
+        self.spool = Spool() if isinstance(executor, ProcessPoolExecutor) else None
+        self.owner, self.bases, self.packed = uuid.uuid4().hex, BaseNumbers(), b""
         self.carried: dict[int, int] = {}  # how often each part was sent
 
     @property
@@ -34,21 +38,30 @@ class ExecutorCrew(FuturesCrew):
         super().begin(batch)
         if self.shares_memory:
             return
-        self.numbers = self.bases.of(batch.bases)
-        self.carried = {number: self.carried.get(number, 0) for number in (PROBLEM, *self.numbers)}
-        self.outline = without_bases(batch)
-        if self.carried[PROBLEM] == 0:
-            self.packed = packed(self.problem)
+        self.packed = self.packed or packed(self.problem)
+        self.numbers, self.outline = self.bases.of(batch.bases), without_bases(batch)
+        self.parts = {PROBLEM: self.packed} | self.bases.known
+        self.carried = {number: self.carried.get(number, 0) for number in self.parts}
+        if self.spool is not None and all(isinstance(base, np.ndarray) for base in batch.bases):
+            self.spool.keep(self.parts)
 
     def launch(self, indices: list[int]) -> Any:
         if self.shares_memory:
             return self.executor.submit(timed_answers, self.problem, self.batch, indices)
-        return self._send(indices, tuple(number for number, sent in self.carried.items() if sent < self.num_workers))
+        if self.spool is not None and self.spool.parts:
+            return self._send(indices, self.spool.parts)
+        missing = {number: self.parts[number] for number, sent in self.carried.items() if sent < self.num_workers}
+        future = self._send(indices, missing)
+        for number in missing:
+            self.carried[number] += 1
+        return future
 
     def outcome(self, future: Any, indices: list[int]) -> list[Answer] | None:
         try:
             found = future.result()
         except BaseException as error:  # a cancelled future's error is no Exception
+            if isinstance(error, KeyboardInterrupt):
+                raise
             return self.lost(indices, error)
         if isinstance(found, Absent):
             for number in found.numbers:
@@ -57,9 +70,10 @@ class ExecutorCrew(FuturesCrew):
         answers, seconds = found
         return self.noted([Answer(*answer) for answer in answers], seconds)
 
-    def _send(self, indices: list[int], numbers: tuple[int, ...]) -> Any:
-        parts = {number: self.packed if number == PROBLEM else self.bases.known[number] for number in numbers}
-        future = self.executor.submit(deliver, Cargo(self.owner, self.outline, (PROBLEM, *self.numbers), parts, indices))
-        for number in numbers:
-            self.carried[number] += 1
-        return future
+    def close(self) -> None:
+        super().close()
+        if self.spool is not None:
+            self.spool.close()
+
+    def _send(self, indices: list[int], parts: dict[int, Any]) -> Any:
+        return self.executor.submit(deliver, Cargo(self.owner, self.outline, (PROBLEM, *self.numbers), dict(parts), indices))

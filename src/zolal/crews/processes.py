@@ -13,7 +13,7 @@ from zolal.crews._cargo import without_bases
 from zolal.crews.base import BaseNumbers, too_slow
 from zolal.errors import UnsupportedError
 from zolal.estimators.base import QueryBatch
-from zolal.evaluate import answer_queries
+from zolal.evaluate import answer_queries, objective_alone
 from zolal.faults import Answer
 from zolal.problem import Problem
 
@@ -39,7 +39,7 @@ class ProcessCrew:
     """
 
     def __init__(self, problem: Problem, count: int, timeout: float | None = None) -> None:
-        self.problem, self.count, self.timeout = problem, count, timeout
+        self.problem, self.count, self.timeout = objective_alone(problem), count, timeout
         self.capacity = np.inf if problem.vectorized else count
         self.context: Any = multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else None)
         self.workers: list[_Worker] = []

@@ -1,0 +1,111 @@
+"""A real local Dask cluster: the same bits, few copies of x, and workers that die in mid-batch."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import psutil
+import pytest
+from numpy.testing import assert_array_equal
+
+import zolal
+from zolal.crews import as_crew
+from zolal.directions import Rademacher
+from zolal.estimators import QueryBatch
+from zolal.evaluate import evaluate
+from zolal.faults import Ledger
+from zolal.problem import Problem
+
+distributed = pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def client():
+    import dask
+
+    local = dict(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50)
+    quiet = dask.config.set({"distributed.logging.distributed": "critical"})
+    with quiet, distributed.LocalCluster(**local) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+def solve(workers, pause=0.0, **arguments):
+    """A run whose functions are local, hence no worker can import them."""
+    target = np.linspace(-1.0, 1.0, 5)
+
+    def fun(x, xi):
+        time.sleep(pause)
+        return float((x - target) @ (x - target) + 0.1 * xi @ x)
+
+    options = dict(step_size=0.05, num_directions=8)
+    arguments = dict(sample=lambda rng: rng.normal(size=5), maxfev=600, rng=3, options=options) | arguments
+    return zolal.minimize(fun, np.zeros(5), workers=workers, **arguments)
+
+
+def check_same(one, other):
+    for name in ("x", "fun", "fun_error", "nfev", "nit", "status", "message", "failures"):
+        assert_array_equal(one[name], other[name])
+    for name in one.trace:
+        assert_array_equal(one.trace[name], other.trace[name])
+
+
+def test_a_client_and_its_executor_give_the_run_of_the_calling_thread(client):
+    reference = solve(1)
+    check_same(solve(client), reference)
+    check_same(solve(client.get_executor()), reference)
+
+
+def test_killing_a_worker_in_mid_batch_leaves_the_result_of_the_serial_run(client):
+    reference = solve(1)
+    pids, killed = list(client.run(os.getpid).values()), []
+
+    def kill():
+        time.sleep(0.4)
+        os.kill(pids[0], signal.SIGKILL)
+        killed.append(pids[0])
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    res = solve(client, pause=0.005)
+    thread.join()
+    assert killed
+    check_same(res, reference)
+    client.wait_for_workers(2, timeout=60)
+
+
+def test_losing_every_worker_and_all_they_held_leaves_the_result_of_the_serial_run(client):
+    reference = solve(1)
+    client.wait_for_workers(2, timeout=60)
+    pids = list(client.run(os.getpid).values())
+
+    def kill():
+        time.sleep(0.4)
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    res = solve(client, pause=0.005, retries=9)
+    thread.join()
+    assert_array_equal(res.x, reference.x)
+    assert (res.nfev, res.nit, res.fun, res.status) == (reference.nfev, reference.nit, reference.fun, reference.status)
+    client.wait_for_workers(2, timeout=60)
+
+
+def test_two_workers_get_less_than_three_copies_of_x_per_iteration(client):
+    d, rounds = 1_000_000, 4
+    client.wait_for_workers(2, timeout=60)
+    crew = as_crew(Problem(lambda x: float(x[0]), d), client)
+    points = [np.full(d, float(k)) for k in range(rounds + 2)]
+    before = None
+    for k in range(rounds + 1):
+        batch = QueryBatch((points[k + 1], points[k]), 0.1, Rademacher(d, 16, iteration=k))
+        ledger = Ledger(batch)
+        evaluate(crew, ledger)
+        assert len(batch) == 64
+        assert_array_equal(ledger.values, [batch.point(i)[0] for i in range(64)])
+        before = psutil.net_io_counters(pernic=True)["lo"].bytes_sent if k == 0 else before
+    sent = psutil.net_io_counters(pernic=True)["lo"].bytes_sent - before  # everything that anybody sent on this machine
+    assert sent / (rounds * 8 * d) < 3
