@@ -1,8 +1,17 @@
 """zolal: constrained optimization when all you can do is evaluate."""
 
 from zolal import directions, estimators, mirror, problems, regularizers, schedules, sets, solvers, theory
+from zolal.asktell import Optimizer
 from zolal.constraints import Constraint
-from zolal.errors import ConstraintError, InvalidArgumentError, ObjectiveError, UnsupportedError, ZolalError
+from zolal.errors import (
+    CheckpointError,
+    CheckpointWarning,
+    ConstraintError,
+    InvalidArgumentError,
+    ObjectiveError,
+    UnsupportedError,
+    ZolalError,
+)
 from zolal.minimize import minimize
 from zolal.mirror import bregman_step
 from zolal.problem import Problem
@@ -11,10 +20,13 @@ from zolal.result import Result, Status
 __version__ = "0.1.0"
 
 __all__ = [
+    "CheckpointError",
+    "CheckpointWarning",
     "Constraint",
     "ConstraintError",
     "InvalidArgumentError",
     "ObjectiveError",
+    "Optimizer",
     "Problem",
     "Result",
     "Status",

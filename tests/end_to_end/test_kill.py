@@ -1,0 +1,129 @@
+"""`kill -9` at random moments over a set of runs: every resume ends in the uninterrupted result, and no value is asked for twice."""
+
+import json
+import multiprocessing
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy.optimize import NonlinearConstraint
+
+import zolal
+from zolal.checkpoint import folder as folders
+
+FORK = multiprocessing.get_context("fork")
+SPHERE = NonlinearConstraint(lambda x: x @ x, 1.0, 1.0, jac=lambda x: 2 * x)
+BALL = NonlinearConstraint(lambda x: x @ x, -np.inf, 1.0, jac=lambda x: 2 * x)
+X0 = np.linspace(-0.5, 0.5, 4)
+FIELDS = ("x", "nfev", "fun", "fun_error", "nit", "multipliers", "maxcv", "message", "status")
+
+RUNS = {
+    "equality": dict(constraints=SPHERE),
+    "slack": dict(constraints=BALL, options=dict(share_base=True, output="average", directions="gaussian")),
+    "random output": dict(constraints=SPHERE, options=dict(output="random", directions="gaussian", momentum=1.0)),
+    "stages": dict(constraints=SPHERE, method="multistage", options=dict(stage_steps=5)),
+    "geometry": dict(geometry=4, region=zolal.sets.Box(-1.0, 1.0), regularizer=zolal.regularizers.L1(0.1)),
+    "unconfirmed checks": dict(tol=0.35, options=dict(momentum=1.0, num_directions=2)),
+    "failures": dict(constraints=SPHERE, on_error="skip", options=dict(directions="sphere")),
+    "processes": dict(constraints=BALL, workers=2),
+}
+
+
+class Logged:
+    """A noisy function that writes down every value before it gives it away; in one run it fails now and then."""
+
+    def __init__(self, path, fails):
+        self.path, self.fails = path, fails
+
+    def __call__(self, x, xi):
+        value = float((x - 1.0) @ (x - 1.0) + 0.3 * xi @ x)
+        if self.path is not None:
+            time.sleep(2e-4)
+            with open(self.path, "ab", buffering=0) as file:
+                file.write(f"{value!r}\n".encode())
+        return np.nan if self.fails and xi[0] > 1.5 else value
+
+
+def solve(name, calls=None, **arguments):
+    given = RUNS[name]
+    options = dict(step_size=0.03, num_directions=4, penalty=5.0, dual_step=1.0) | given.get("options", {})
+    fun = Logged(calls, name == "failures")
+    return zolal.minimize(fun, X0, sample=lambda rng: rng.normal(size=4), maxfev=500, rng=7, **given | arguments | dict(options=options))
+
+
+def run(name, calls, folder):
+    """What a child process does."""
+    folders.SHORTEST_INTERVAL = 0.03
+    res = solve(name, calls, checkpoint=folder, resume=True)
+    trace = {f"trace {field}": column for field, column in res.trace.items()}
+    np.savez(f"{folder}.npz", **{field: res[field] for field in FIELDS}, **trace)
+
+
+def told(folder):
+    """The values that the folder has on record now."""
+    lines = [line for path in folder.glob("values-*.jsonl") for line in path.read_bytes().split(b"\n")[:-1]]
+    return {value for value in (json.loads(line)["v"] for line in lines) if value is not None}
+
+
+def asked(calls):
+    return [float(line) for line in calls.read_text().splitlines()] if calls.exists() else []
+
+
+def kill_until_done(name, tmp_path, rng, seconds, kills):
+    """One run, killed again and again at random moments until it ends or has been killed so often; how often it was."""
+    folder, calls, known, killed = tmp_path / "run", tmp_path / "calls", set(), 0
+    while True:
+        before = len(asked(calls))
+        child = FORK.Process(target=run, args=(name, calls, str(folder)))
+        child.start()
+        if killed < kills:
+            time.sleep(rng.uniform(0.0, seconds))
+            os.kill(child.pid, signal.SIGKILL)
+        child.join()
+        new = asked(calls)[before:]
+        assert not known & set(new), "a value that was on record was asked for again"
+        if child.exitcode == 0:
+            break
+        assert child.exitcode == -signal.SIGKILL
+        killed += 1
+        known |= told(folder)
+    everything = asked(calls)
+    workers = RUNS[name].get("workers", 1)
+    assert len(everything) - len(set(everything)) <= workers * killed  # at most what was being evaluated at the moment
+    return killed
+
+
+def check_kills(name, tmp_path, kills):
+    rng = np.random.default_rng(len(name))
+    reference = solve(name)
+    started = time.monotonic()
+    child = FORK.Process(target=run, args=(name, tmp_path / "whole-calls", str(tmp_path / "whole")))
+    child.start()
+    child.join()
+    seconds = time.monotonic() - started
+    killed = attempt = 0
+    while killed < kills:
+        place = tmp_path / str(attempt)
+        place.mkdir()
+        killed += kill_until_done(name, place, rng, 0.7 * seconds, kills - killed)
+        attempt += 1
+        with np.load(place / "run.npz") as found:
+            for field in FIELDS:
+                assert_array_equal(found[field], reference[field])
+            for field, column in reference.trace.items():
+                assert_array_equal(found[f"trace {field}"], column)
+    return killed
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_that_is_killed_ends_in_the_uninterrupted_result(name, tmp_path):
+    assert check_kills(name, tmp_path, kills=3) >= 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RUNS)
+def test_200_kills_at_random_moments_leave_the_uninterrupted_results(name, tmp_path):
+    assert check_kills(name, tmp_path, kills=25) >= 25

@@ -1,0 +1,372 @@
+"""Folders that keep runs: what they refuse, what a full disk does to them, and that no pickle is in them."""
+
+import json
+import multiprocessing
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy.optimize import LinearConstraint, NonlinearConstraint
+
+import zolal
+from registry import PROBLEMS, SOLVERS
+from zolal.checkpoint import folder as folders
+from zolal.checkpoint._codec import read_record, write_record
+from zolal.checkpoint._files import Lines, read_lines, replace_file
+from zolal.errors import CheckpointError, CheckpointWarning
+from zolal.evaluate import MapEvaluator
+from zolal.running import Snapshot
+
+FORK = multiprocessing.get_context("fork")
+X0 = np.array([0.5, -0.5, 0.25])
+SPHERE = NonlinearConstraint(lambda x: x @ x, 1.0, 1.0, jac=lambda x: 2 * x)
+
+
+def bowl(x):
+    return float((x - 1.0) @ (x - 1.0))
+
+
+class Counted:
+    def __init__(self, function=bowl):
+        self.function, self.count = function, 0
+
+    def __call__(self, *args):
+        self.count += 1
+        return self.function(*args)
+
+
+def solve(fun=bowl, x0=X0, *, options=(), **arguments):
+    options = dict(step_size=0.05, num_directions=4) | dict(options)
+    return zolal.minimize(fun, x0, **dict(rng=0, maxfev=200, constraints=SPHERE) | arguments, options=options)
+
+
+def check_same(one, other):
+    for name in ("x", "fun", "fun_error", "nfev", "nit", "multipliers", "status", "message", "failures", "seed"):
+        assert_array_equal(one[name], other[name])
+    for name in one.trace:
+        assert_array_equal(one.trace[name], other.trace[name])
+
+
+def stop_at(k):
+    return lambda state: state.k == k
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=[f"solver {i}" for i in range(len(SOLVERS))])
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_state_comes_back_to_the_bit_and_goes_on_as_it_would_have(solver, name, tmp_path):
+    problem = PROBLEMS[name]
+    evaluate, state = MapEvaluator(problem), solver.init(problem, problem.x0, 2**70 + 3)
+    for _ in range(3):
+        state = solver.tell(state, evaluate(solver.ask(state)).values)
+    replace_file(tmp_path / "state.npz", lambda file: write_record(file, Snapshot(state, 5, 2, 3, (("It failed.", 1),))))
+    back = read_record(tmp_path / "state.npz", state.form, state.z)
+    assert (back.nfev, back.earliest, back.batches, back.failures) == (5, 2, 3, (("It failed.", 1),))
+    assert (back.state.k, back.state.seed) == (3, 2**70 + 3)
+    for _ in range(2):
+        values = evaluate(solver.ask(state)).values
+        assert_array_equal(evaluate(solver.ask(back.state)).values, values)
+        state, back = solver.tell(state, values), Snapshot(solver.tell(back.state, values))
+        assert_array_equal(back.state.z, state.z)
+    for one, other in zip(solver.output(state), solver.output(back.state), strict=True):
+        assert_array_equal(one, other)
+
+
+def test_keeping_a_run_does_not_change_it(tmp_path):
+    check_same(solve(checkpoint=tmp_path / "run"), solve())
+
+
+@pytest.mark.parametrize("k", [1, 4])
+def test_a_run_that_was_stopped_goes_on_to_the_result_of_one_that_was_not(tmp_path, k):
+    stopped = solve(checkpoint=tmp_path, callback=stop_at(k), options=dict(kkt_directions=0))
+    assert stopped.nit == k
+    check_same(solve(checkpoint=tmp_path, resume=True, options=dict(kkt_directions=0)), solve(options=dict(kkt_directions=0)))
+
+
+def test_resuming_a_finished_run_gives_its_result_and_evaluates_nothing(tmp_path):
+    fun = Counted()
+    finished = solve(fun, checkpoint=tmp_path)
+    count = fun.count
+    check_same(solve(fun, checkpoint=tmp_path, resume=True), finished)
+    assert fun.count == count
+
+
+def test_a_finished_run_goes_on_with_a_larger_budget_as_if_it_had_been_larger_from_the_start(tmp_path):
+    solve(checkpoint=tmp_path)
+    check_same(solve(checkpoint=tmp_path, resume=True, maxfev=400), solve(maxfev=400))
+    check_same(solve(checkpoint=tmp_path, resume=True, maxfev=400), solve(maxfev=400))
+
+
+def test_a_run_that_failed_is_resumed_by_asking_again_for_what_failed(tmp_path):
+    broken = Counted(lambda x: bowl(x) if broken.count < 50 else 1 / 0)
+    failed = solve(broken, checkpoint=tmp_path, retries=0)
+    assert failed.status is zolal.Status.EVALUATION_FAILED
+    mended = Counted(broken.function)
+    mended.function = bowl
+    reference = solve(maxfev=202, retries=0)
+    res = solve(mended, checkpoint=tmp_path, retries=0, resume=True, maxfev=202)
+    assert_array_equal(res.x, reference.x)
+    assert res.nfev == reference.nfev + 1
+    assert mended.count == reference.nfev - 49  # 49 values were kept
+
+
+def test_resume_begins_where_there_is_nothing_to_continue(tmp_path):
+    check_same(solve(checkpoint=tmp_path / "new" / "run", resume=True), solve())
+
+
+def test_a_folder_with_a_run_is_not_overwritten(tmp_path):
+    solve(checkpoint=tmp_path)
+    with pytest.raises(CheckpointError, match="holds a run already; `resume=True` continues it"):
+        solve(checkpoint=tmp_path)
+
+
+def test_a_run_without_a_seed_keeps_its_own_when_it_is_resumed(tmp_path):
+    first = solve(checkpoint=tmp_path, rng=None, callback=stop_at(3), options=dict(kkt_directions=0))
+    resumed = solve(checkpoint=tmp_path, rng=None, resume=True, options=dict(kkt_directions=0))
+    check_same(resumed, solve(rng=first.seed, options=dict(kkt_directions=0)))
+
+
+OTHERS = {
+    "seed": (dict(rng=1), "seed was 0 and is 1"),
+    "step_size": (dict(options=dict(step_size=0.1)), "option 'step_size' was 0.05 and is 0.1"),
+    "option": (dict(options=dict(momentum=0.3)), "option 'momentum' was not given and is 0.3"),
+    "schedule": (dict(options=dict(step_size=lambda k: 0.05)), "option 'step_size' was 0.05 and is "),
+    "method": (dict(method="multistage"), "method was 'mdlal' and is 'multistage'"),
+    "geometry": (dict(geometry=4), "geometry was 'auto' and is 4"),
+    "tol": (dict(tol=1e-4), "tol was 0.001 and is 0.0001"),
+    "on_error": (dict(on_error="skip"), "on_error was 'retry' and is 'skip'"),
+    "x0": (dict(x0=X0 + 0.1), "x0 was array of shape (3,)"),
+    "objective": (dict(fun=lambda x: 2 * bowl(x)), "objective was bowl"),
+    "region": (dict(region=zolal.sets.Box(-1.0, 1.0)), "region was WholeSpace"),
+    "regularizer": (dict(regularizer=zolal.regularizers.L1(0.1)), "regularizer was Zero"),
+    "constraints": (dict(constraints=LinearConstraint(np.ones((1, 3)), 1, 1)), "constraints was"),
+    "bound": (dict(constraints=NonlinearConstraint(lambda x: x @ x, 1.0, 2.0, jac=lambda x: 2 * x)), "constraints was"),
+    "vectorized": (dict(fun=lambda X: np.array([bowl(x) for x in X]), vectorized=True), "vectorized was False and is True"),
+    "sample": (dict(fun=lambda x, xi: bowl(x), sample=lambda rng: rng.random()), "sample was None and is "),
+}
+
+
+@pytest.mark.parametrize(("arguments", "difference"), OTHERS.values(), ids=OTHERS)
+def test_the_run_of_another_problem_or_option_set_is_refused_by_name(tmp_path, arguments, difference):
+    solve(checkpoint=tmp_path, maxfev=50)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(CheckpointError, match="holds another run") as error:
+        solve(checkpoint=tmp_path, resume=True, **arguments)
+    assert difference in str(error.value)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def scaled(factor):
+    return lambda x: factor * bowl(x)
+
+
+def test_functions_that_differ_only_in_what_they_hold_are_told_apart(tmp_path):
+    solve(scaled(2.0), checkpoint=tmp_path, maxfev=50)
+    solve(scaled(2.0), checkpoint=tmp_path, maxfev=50, resume=True)
+    with pytest.raises(CheckpointError, match="objective was"):
+        solve(scaled(3.0), checkpoint=tmp_path, maxfev=50, resume=True)
+
+
+def test_a_format_of_another_version_is_refused(tmp_path):
+    solve(checkpoint=tmp_path, maxfev=50)
+    about = json.loads((tmp_path / "run.json").read_text())
+    (tmp_path / "run.json").write_text(json.dumps(about | {"format": 99}))
+    with pytest.raises(CheckpointError, match="has format 99; this version of zolal reads format 1"):
+        solve(checkpoint=tmp_path, resume=True, maxfev=50)
+
+
+def test_nothing_in_the_folder_is_pickle(tmp_path):
+    solve(checkpoint=tmp_path)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"run.json", "state.npz", "values-0.jsonl", "trace.jsonl", "failures.jsonl", "result.json", "lock"}
+    with np.load(tmp_path / "state.npz", allow_pickle=False) as content:
+        assert all(content[name].dtype.kind in "fu" for name in content.files)
+    for path in tmp_path.glob("*.json"):
+        json.loads(path.read_text())
+
+
+@pytest.mark.parametrize("path", ["os:system", "zolal.minimize:minimize", "builtins:eval", "zolal.running:Session"])
+def test_a_state_can_name_records_of_zolal_alone(tmp_path, path):
+    tree = np.frombuffer(json.dumps({"record": path, "fields": {"command": "true"}}).encode(), dtype=np.uint8)
+    np.savez(tmp_path / "state.npz", tree=tree)
+    with pytest.raises(CheckpointError, match="is no record of this version"):
+        read_record(tmp_path / "state.npz", None, X0)
+
+
+def test_the_trace_can_be_read_while_the_run_goes_on(tmp_path):
+    seen = []
+
+    def look(state):
+        lines = read_lines(tmp_path / "trace.jsonl")
+        seen.append((state.k, len(lines), lines[-1]["stationarity"]))
+
+    res = solve(checkpoint=tmp_path, callback=look)
+    assert [(k, count) for k, count, _ in seen] == [(k, k) for k in range(1, res.nit + 1)]
+    assert_array_equal([value for *_, value in seen], res.trace["stationarity"])
+
+
+def test_two_runs_do_not_share_a_folder(tmp_path):
+    inner = []
+
+    def greedy(state):
+        with pytest.raises(CheckpointError, match="is in use by another run"):
+            solve(checkpoint=tmp_path, resume=True)
+        inner.append(1)
+        return True
+
+    solve(checkpoint=tmp_path, callback=greedy)
+    assert inner
+
+
+def test_a_folder_that_cannot_be_made_is_an_error_before_anything_is_evaluated(tmp_path):
+    (tmp_path / "file").write_text("")
+    fun = Counted()
+    for place in (tmp_path / "file", tmp_path / "file" / "run", "/proc/zolal/run"):
+        with pytest.raises(CheckpointError, match=r"The checkpoint folder .* cannot be used: "):
+            solve(fun, checkpoint=place)
+    assert fun.count == 0
+
+
+def limited(size):
+    """Files of this process can no longer grow beyond so many bytes, as on a disk that is full."""
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+
+
+def in_child(function, *args):
+    """Run in a process of its own, whose limits go with it."""
+    child = FORK.Process(target=function, args=args)
+    child.start()
+    child.join()
+    assert child.exitcode == 0
+
+
+def full_from_the_start(path):
+    fun = Counted()
+    limited(500)
+    with pytest.raises(CheckpointError, match="cannot be used: File too large"):
+        solve(fun, checkpoint=path)
+    assert fun.count == 0
+
+
+def full_for_a_while(path):
+    """The disk is full from step 3 to step 8; the run warns once, goes on, and catches up."""
+    folders.SHORTEST_INTERVAL = 0.0
+
+    def fill(state):
+        if state.k in (3, 8):
+            limited(10 if state.k == 3 else resource.RLIM_INFINITY)
+        if state.k == 7:
+            check_whole(path)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        res = solve(checkpoint=path, callback=fill)
+    messages = [str(item.message) for item in caught if item.category is CheckpointWarning]
+    assert len(messages) == 1
+    assert "cannot be written now (File too large); the run goes on and tries again" in messages[0]
+    check_same(res, solve())
+    check_whole(path)
+    assert len(read_lines(path / "trace.jsonl")) == res.nit
+
+
+def full_to_the_end(path):
+    folders.SHORTEST_INTERVAL = 0.0
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        res = solve(Counted(), checkpoint=path, callback=lambda state: limited(10) if state.k == 5 else None)
+    check_same(res, solve())
+    assert "The last checkpoint of the run" in str(caught[-1].message)
+    check_whole(path)
+    limited(resource.RLIM_INFINITY)
+    fun = Counted()
+    check_same(solve(fun, checkpoint=path, resume=True), res)
+    assert 0 < fun.count < res.nfev
+
+
+def check_whole(path):
+    """No file is torn: every line and every file can be read, and nothing half-written lies about."""
+    for file in path.glob("*.jsonl"):
+        content = file.read_bytes()
+        assert not content or content.endswith(b"\n")
+        read_lines(file)
+    with np.load(path / "state.npz", allow_pickle=False) as state:
+        json.loads(state["tree"].tobytes())
+    assert not list(path.glob(".*.new"))
+
+
+@pytest.mark.parametrize("scene", [full_from_the_start, full_for_a_while, full_to_the_end])
+def test_a_full_disk_is_an_error_at_the_start_and_a_warning_later(tmp_path, scene):
+    in_child(scene, tmp_path)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A real file system of 64 kB, where we may mount one."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)]
+    if shutil.which("mount") is None or subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_file_system_without_space_is_told_and_nothing_is_torn(small_disk):
+    (small_disk / "ballast").write_bytes(b"0" * 60_000)
+    with pytest.raises(CheckpointError, match="No space left on device"):
+        solve(checkpoint=small_disk / "run")
+    (small_disk / "ballast").write_bytes(b"0" * 30_000)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        res = solve(checkpoint=small_disk / "again", maxfev=4000, tol=1e-9)
+    assert "No space left on device" in str(caught[0].message)
+    check_same(res, solve(maxfev=4000, tol=1e-9))
+    check_whole(small_disk / "again")
+    (small_disk / "ballast").unlink()
+
+
+def test_a_line_that_was_cut_off_is_left_out_and_overwritten(tmp_path):
+    path = tmp_path / "lines.jsonl"
+    path.write_bytes(b'{"a":1}\n{"a":2')
+    assert read_lines(path) == [{"a": 1}]
+    lines = Lines(path)
+    lines.append({"a": 3.5})
+    lines.close()
+    assert path.read_bytes() == b'{"a":1}\n{"a":3.5}\n'
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c_ends_in_a_result_and_a_checkpoint_that_goes_on(tmp_path, workers):
+    def slow(x):
+        time.sleep(0.01)
+        return bowl(x)
+
+    def interrupt(state):
+        if state.k == 3:
+            threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+
+    res = solve(slow, checkpoint=tmp_path, workers=workers, callback=interrupt)
+    assert res.status is zolal.Status.INTERRUPTED
+    assert not res.success
+    assert 0 < res.nfev < 200
+    assert json.loads((tmp_path / "result.json").read_text())["status"] == "INTERRUPTED"
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    check_same(solve(slow, checkpoint=tmp_path, workers=workers, resume=True), solve())
+
+
+def test_ctrl_c_in_the_final_check_goes_on_with_the_check(tmp_path):
+    calls = Counted(lambda x: os.kill(os.getpid(), signal.SIGINT) if calls.count == 190 else bowl(x))
+    res = solve(calls, checkpoint=tmp_path)
+    assert res.status is zolal.Status.INTERRUPTED
+    again = Counted(calls.function)
+    again.function, calls.count = calls.function, 1000
+    check_same(solve(again, checkpoint=tmp_path, resume=True), solve())
+    assert again.count == 3
