@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 
 .PHONY: demo reproduce test test-slow check bench clean clean-cache
 
-demo: $(VENV)/cli.stamp ## solve an embedded noisy constrained problem and show the result
+demo: $(VENV)/cli.stamp ## solve an embedded noisy constrained problem, show the result and make the page of the run
 	$(BIN)/zolal demo
 
 reproduce: $(VENV)/experiments.stamp ## a quick run of the paper's experiments, into reproduction/
@@ -25,6 +25,7 @@ bench: $(VENV)/dev.stamp ## the speed ratios
 	$(BIN)/python benchmarks/directions.py
 	$(BIN)/python benchmarks/bregman_step.py
 	$(BIN)/python benchmarks/multistage.py
+	$(BIN)/python benchmarks/parallel.py
 
 $(VENV)/cli.stamp: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -45,4 +46,4 @@ clean-cache: ## compiled kernels that numba keeps
 	find src \( -name '*.nbi' -o -name '*.nbc' \) -delete
 
 clean: clean-cache ## everything that can be made again
-	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) zolal-demo .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -162,7 +162,7 @@ class Session:
         try:
             batch = self._course.send(evaluation)  # type: ignore[arg-type]
         except StopIteration as end:
-            self.final = end.value
+            self.final, self.spent = end.value, end.value.nfev
             for observer in self.observers:
                 observer.ended(self, end.value)
             return

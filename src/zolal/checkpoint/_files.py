@@ -1,8 +1,9 @@
 """Files that are whole or not there: replaced in one step, or grown line by line and cut back where a line could not be finished."""
 
+import contextlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -109,13 +110,22 @@ class Lines:
         self.file.close()
 
 
-def lock(path: Path) -> Any:
-    """The open file that locks a folder for this process, or None where another process has it; the lock ends with the process."""
-    file = open(path, "ab")  # noqa: SIM115
-    if fcntl is not None:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            file.close()
-            return None
-    return file
+_locked: set[str] = set()  # by this process, whose own locks do not keep it out
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[bool]:
+    """Whether this context alone has the lock. It ends with the process, and processes that it has forked do not hold it after that."""
+    name = str(path.resolve())
+    with contextlib.ExitStack() as stack:
+        free = name not in _locked
+        if free:
+            file = stack.enter_context(open(path, "ab"))
+            try:
+                if fcntl is not None:
+                    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _locked.add(name)
+                stack.callback(_locked.discard, name)
+            except OSError:
+                free = False
+        yield free

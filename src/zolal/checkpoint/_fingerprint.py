@@ -35,9 +35,11 @@ def fingerprint(setup: Setup) -> dict[str, str]:
         "constraints": (tuple(equalities.row_counts), *bounds, values),
         "seed": setup.seed,
     }
+    told = {name: described(value) for name, value in parts.items()}
+    told["constraints"] = told["constraints"].replace("tuple", f"{equalities.num_rows} rows")
     chosen = {name: value for name, value in setup.chosen.items() if name != "options"}
     options = {f"option {name!r}": value for name, value in setup.chosen["options"].items()}
-    return {name: described(value) for name, value in (parts | chosen | options).items()}
+    return told | {name: described(value) for name, value in (chosen | options).items()}
 
 
 def differences(old: dict[str, str], new: dict[str, str], same_python: bool) -> list[str]:

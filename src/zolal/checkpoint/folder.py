@@ -20,23 +20,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, final
 
-import numpy as np
-
-from zolal._array import to_numpy
 from zolal.checkpoint._codec import read_record, write_record
-from zolal.checkpoint._files import Lines, lock, number, read_lines, replace_file, replace_json
+from zolal.checkpoint._files import Lines, locked, number, read_lines, replace_file, replace_json
 from zolal.checkpoint._fingerprint import PYTHON, differences, fingerprint
 from zolal.checkpoint._reading import read_json
+from zolal.checkpoint._record import result_record
 from zolal.errors import CheckpointError, CheckpointWarning
 from zolal.faults import Answer
 from zolal.recording import FIELDS, Recorder
-from zolal.result import Result, Status
+from zolal.result import Result
 from zolal.running import Session, Setup, Snapshot
 
 FORMAT = 1
 SHORTEST_INTERVAL = 1.0  # seconds between states, and between moments at which everything has reached the disk
 SHARE = 0.05  # of the time that writing states may take
-TABLE_ROWS = 1000  # of constraints in result.json
 
 
 @final
@@ -49,6 +46,7 @@ class RunFolder:
         self.next_state = self.next_sync = -math.inf
         self.due = False  # whether a state is wanted as soon as the disk lets us
         self.files: dict[str, Lines] = {}
+        self.lock = contextlib.ExitStack()
         self.traced = 0  # steps in the trace
         self.answers: list[dict[str, Any]] = []  # to be heard again
 
@@ -56,8 +54,7 @@ class RunFolder:
         """A session that this folder keeps, new or continued; a folder that cannot be used is an error before anything is evaluated."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            self.lock = lock(self.path / "lock")
-            if self.lock is None:
+            if not self.lock.enter_context(locked(self.path / "lock")):
                 raise CheckpointError(f"The checkpoint folder {str(self.path)!r} is in use by another run.")
             kept = (self.path / "run.json").exists()
             if kept and not resume:
@@ -93,7 +90,7 @@ class RunFolder:
     def ended(self, session: Session, result: Result) -> None:
         self.replaying = False
         self._guarded(lambda: self._save(session, rotate=False))
-        self._guarded(lambda: replace_json(self.path / "result.json", told(session, result)))
+        self._guarded(lambda: replace_json(self.path / "result.json", result_record(result, session.state.form)))
         if self.in_trouble:
             warnings.warn(f"The last checkpoint of the run in {str(self.path)!r} could not be written.", CheckpointWarning, stacklevel=2)
 
@@ -102,8 +99,7 @@ class RunFolder:
             with contextlib.suppress(OSError):
                 file.sync()
             file.close()
-        if getattr(self, "lock", None) is not None:
-            self.lock.close()
+        self.lock.close()
 
     def _fresh(self, setup: Setup) -> Session:
         for stale in self.path.glob("values-*.jsonl"):
@@ -202,30 +198,3 @@ class RunFolder:
                     CheckpointWarning,
                     stacklevel=2,
                 )
-
-
-def told(session: Session, result: Result) -> dict[str, Any]:
-    """The result for JSON, with the table of constraints."""
-    kkt = {name: getattr(result.kkt, name) for name in ("stationarity", "feasibility", "euclidean", "p", "estimated", "standard_error")}
-    scalars = {name: result[name] for name in ("fun", "fun_error", "nfev", "nit", "success", "message", "maxcv", "failures")}
-    arrays = {name: to_numpy(result[name]).astype(float).tolist() for name in ("x", "multipliers")}
-    constraints = constraint_table(session, result) if result.status is not Status.CONSTRAINT_FAILED else []
-    about = dict(status=result.status.name, kkt=kkt, seed=str(result.seed), maxfev=session.setup.maxfev, constraints=constraints)
-    return scalars | {"success": bool(result.success)} | about | arrays
-
-
-def constraint_table(session: Session, result: Result) -> list[dict[str, Any]]:
-    """Each row of the constraints at the result: its number, value, bounds, violation and multiplier."""
-    rows: list[dict[str, Any]] = []
-    equalities = session.state.form.equalities
-    for part_number, (part, count) in enumerate(zip(equalities.parts, equalities.row_counts, strict=True)):
-        value = to_numpy(part.value_at(result.x))
-        lower, upper = (np.broadcast_to(np.asarray(bound, dtype=float), (count,)) for bound in (part.lower, part.upper))
-        name = getattr(part.fun, "__name__", type(part.fun).__name__)
-        for row in range(min(count, TABLE_ROWS - len(rows))):
-            violation = max(lower[row] - value[row], value[row] - upper[row], 0.0)
-            about = dict(name=name, part=part_number, row=row, multiplier=float(result.multipliers[len(rows)]))
-            rows.append(
-                about | {k: float(v) for k, v in dict(value=value[row], lower=lower[row], upper=upper[row], violation=violation).items()}
-            )
-    return rows

@@ -4,6 +4,8 @@ import sys
 
 from zolal.cli.demo import demo
 from zolal.cli.reproduce import reproduce_with_help
+from zolal.cli.report import report_command
+from zolal.cli.solve import solve_command
 from zolal.cli.theory import theory_with_constants
 from zolal.errors import ZolalError
 
@@ -21,6 +23,8 @@ def main() -> None:
     def zolal() -> None:
         """Constrained optimization when all you can do is evaluate."""
 
+    app.command()(solve_command(typer))
+    app.command()(report_command(typer))
     app.command()(demo)
     app.command()(theory_with_constants(typer))
     app.command()(reproduce_with_help(typer))

@@ -1,10 +1,14 @@
 """`zolal demo`: the main job on an embedded problem."""
 
+import shutil
+import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from zolal.cli._pages import write_page
 from zolal.minimize import minimize
 from zolal.problem import Problem
 from zolal.problems import inventory
@@ -12,16 +16,29 @@ from zolal.result import Result
 from zolal.schedules import InverseSqrt
 
 
-def demo(seed: int = 0, maxfev: int = 20_000) -> None:
-    """Find a shop's stock levels from a noisy simulator, under three exact constraints."""
+def demo(seed: int = 0, maxfev: int = 20_000, out: Path = Path("zolal-demo")) -> None:
+    """Find a shop's stock levels from a noisy simulator, under three exact constraints, and make the page of the run.
+
+    The run is kept in the folder --out, which takes the place of an earlier demo's.
+    """
     problem = inventory()
-    started = time.perf_counter()
-    result = minimize(problem, maxfev=maxfev, rng=seed, tol=1e-2, options=demo_options())
-    seconds = time.perf_counter() - started
     print("A shop's daily stock of 30 products. A simulator returns the cost of 20 random days; there are no gradients.")
-    print("Exact constraints: budget (equality), volume (inequality), diversity of the range (nonlinear inequality).\n")
+    print("Exact constraints: budget (equality), volume (inequality), diversity of the range (nonlinear inequality).\n", flush=True)
+    _make_room(out)
+    started = time.perf_counter()
+    show = sys.stderr.isatty()
+    result = minimize(problem, maxfev=maxfev, rng=seed, tol=1e-2, progress=show, checkpoint=out, options=demo_options())
+    seconds = time.perf_counter() - started
+    write_page(out, out / "report.html")
     _show(problem, result, seconds)
     _compare(problem, result)
+    print(f"The run is kept in {out}, its page is {(out / 'report.html').resolve()}")
+
+
+def _make_room(folder: Path) -> None:
+    """Remove the run of an earlier demo, and nothing else."""
+    if (folder / "run.json").is_file():
+        shutil.rmtree(folder)
 
 
 def demo_options() -> dict[str, Any]:

@@ -1,0 +1,63 @@
+"""A portfolio of a prescribed risk. The growth of wealth is known from simulated years only; the risk is known exactly.
+
+Twenty assets whose returns have heavy tails and jump together. One evaluation simulates a year of trading days and gives minus the growth
+rate of the portfolio. The weights are nonnegative and sum to one (the simplex, kept exactly), and their risk is what the client has
+agreed to: w' S w = risk^2 (a nonlinear equality).
+
+    zolal solve examples/portfolio.py:problem --options OPTIONS --maxfev 8000 --seed 0 --checkpoint runs/portfolio
+    python examples/portfolio.py
+"""
+
+import numpy as np
+
+import zolal
+from zolal.schedules import InverseSqrt
+from zolal.sets import Simplex
+
+ASSETS, DAYS, RISK = 20, 250, 0.15  # risk per year
+MARKET = np.random.default_rng(7)
+LOADINGS = MARKET.normal(0.12, 0.08, size=(ASSETS, 3))
+OWN = MARKET.uniform(0.05, 0.35, size=ASSETS)
+MEAN = 0.01 + 0.25 * (LOADINGS**2).sum(axis=1) + 0.2 * OWN**2 + MARKET.normal(0.0, 0.02, size=ASSETS)
+COVARIANCE = LOADINGS @ LOADINGS.T + np.diag(OWN**2)
+OPTIONS = dict(
+    step_size=InverseSqrt(0.02, 100.0), penalty=1.0, dual_step=0.5, smoothing=1e-3, num_directions=16, share_base=True, momentum=0.05
+)
+
+
+def draw(rng):
+    """The returns of one year, day by day: Student's t with five degrees of freedom, scaled to the covariance."""
+    common, own = rng.standard_t(5, size=(DAYS, 3)), rng.standard_t(5, size=(DAYS, ASSETS))
+    return MEAN / DAYS + (common @ LOADINGS.T + own * OWN) * np.sqrt(0.6 / DAYS)  # the variance of t_5 is 5/3
+
+
+def minus_growth(weights, returns):
+    """Minus the growth rate of wealth over the year."""
+    return -float(np.sum(np.log1p(returns @ weights)))
+
+
+def risk(weights):
+    return weights @ COVARIANCE @ weights / RISK**2
+
+
+def problem():
+    return zolal.Problem(
+        minus_growth,
+        ASSETS,
+        zolal.Constraint(risk, 1.0, 1.0, jac=lambda weights: 2.0 * COVARIANCE @ weights / RISK**2),
+        Simplex(),
+        sample=draw,
+        x0=np.full(ASSETS, 1.0 / ASSETS),
+    )
+
+
+def main():
+    result = zolal.minimize(problem(), maxfev=8_000, tol=1e-2, rng=0, options=OPTIONS)
+    print("weights", result.x.round(3))
+    print("risk", round(float(np.sqrt(result.x @ COVARIANCE @ result.x)), 4), " asked for", RISK)
+    print("growth per year", round(-result.fun, 4), "+-", round(result.fun_error, 4))
+    print(result.message)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""A result in the plain values of JSON."""
+
+from typing import Any
+
+import numpy as np
+
+from zolal._array import to_numpy
+from zolal.errors import ConstraintError
+from zolal.problem import SlackForm
+from zolal.result import Result
+
+TABLE_ROWS = 1000  # of constraints
+SCALARS = ("fun", "fun_error", "nfev", "nit", "message", "maxcv")
+MEASURES = ("stationarity", "feasibility", "euclidean", "p", "estimated", "standard_error")
+
+
+def result_record(result: Result, form: SlackForm) -> dict[str, Any]:
+    """The result with its table of constraints; the trace is left to its own file."""
+    return dict(
+        {name: result[name] for name in SCALARS},
+        status=result.status.name,
+        success=bool(result.success),
+        seed=str(result.seed),
+        kkt={name: getattr(result.kkt, name) for name in MEASURES},
+        failures=[dict(failure=failure, count=count) for failure, count in result.failures],
+        constraints=constraint_table(result, form),
+        x=to_numpy(result.x).astype(float).tolist(),
+        multipliers=to_numpy(result.multipliers).astype(float).tolist(),
+    )
+
+
+def constraint_table(result: Result, form: SlackForm) -> list[dict[str, Any]]:
+    """Each row of the constraints at the result: its name, value, bounds, violation and multiplier; none where a constraint fails there."""
+    rows: list[dict[str, Any]] = []
+    parts = zip(form.equalities.parts, form.equalities.row_counts, strict=True)
+    for number, (part, count) in enumerate(parts):
+        try:
+            value = to_numpy(part.value_at(result.x)).astype(float)
+        except ConstraintError:
+            return []
+        lower, upper = (np.broadcast_to(np.asarray(bound, dtype=float), (count,)) for bound in (part.lower, part.upper))
+        name = getattr(part.fun, "__name__", type(part.fun).__name__)
+        label = f"constraint {number + 1}" if name == "<lambda>" else name
+        for row in range(min(count, TABLE_ROWS - len(rows))):
+            violation = max(lower[row] - value[row], value[row] - upper[row], 0.0)
+            numbers = dict(
+                value=value[row], lower=lower[row], upper=upper[row], violation=violation, multiplier=result.multipliers[len(rows)]
+            )
+            rows.append(dict(name=label, row=row) | {key: float(item) for key, item in numbers.items()})
+    return rows

@@ -1,0 +1,122 @@
+"""One run as one page: HTML with its plots inside, that needs no network and runs no script."""
+
+import io
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from zolal.checkpoint import RunRecord, read_run, replace_file
+
+MOST_POINTS = 2000  # of a curve
+MOST_ROWS = 200  # of a table
+MOST_VARIABLES = 5000  # in the plot of x
+BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "0.45"
+
+
+def write_run_page(folder: Path, path: Path) -> None:
+    """Write the page of the run that a folder keeps; the run may still go on."""
+    page = run_page(read_run(folder))
+    replace_file(path, lambda file: file.write(page.encode()))
+
+
+def run_page(record: RunRecord) -> str:
+    """The page. Every text that comes from the run is escaped."""
+    environment = Environment(
+        loader=PackageLoader("zolal.report", ""), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["number"] = _number
+    result, trace = record.result, record.trace
+    counts: dict[str, int] = {}
+    for line in record.failures:
+        counts[line["failure"]] = counts.get(line["failure"], 0) + 1
+    return environment.get_template("run_page.html.j2").render(
+        name=record.path.resolve().name,
+        about=record.about,
+        result=result,
+        steps=len(trace["iteration"]),
+        last={name: float(column[-1]) if column.size else math.nan for name, column in trace.items()},
+        plots=_plots(record),
+        constraints=(result or {}).get("constraints", [])[:MOST_ROWS],
+        variables=list(enumerate((result or {}).get("x", [])))[:MOST_ROWS],
+        failures=sorted(counts.items(), key=lambda item: -item[1])[:MOST_ROWS],
+        last_failures=record.failures[-20:],
+    )
+
+
+def _number(value: Any, digits: int = 6) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "-"
+    if isinstance(value, str):
+        return {"inf": "∞", "-inf": "-∞"}.get(value, value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:.{digits}g}"
+
+
+def _plots(record: RunRecord) -> list[dict[str, Any]]:
+    trace, plots = _thinned(record.trace), []
+    if trace["nfev"].size:
+        plots.append(dict(id="objective", title="Objective", svg=_curves("objective", trace, {"fun": ("objective", BLUE)}, log=False)))
+        measures = {
+            "stationarity": ("stationarity, as estimated by the run", BLUE),
+            "feasibility": ("violation of the constraints", ORANGE),
+        }
+        plots.append(dict(id="residuals", title="Stationarity and violation", svg=_curves("residuals", trace, measures, log=True)))
+    if record.result is not None:
+        x = np.array(record.result["x"], dtype=float)[:MOST_VARIABLES]
+        plots.append(dict(id="variables-plot", title="The point found", svg=_variables("variables-plot", x)))
+    return plots
+
+
+def _thinned(trace: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    count = trace["nfev"].size
+    kept = np.unique(np.linspace(0, count - 1, min(count, MOST_POINTS)).astype(int)) if count else np.array([], dtype=int)
+    return {name: column[kept] for name, column in trace.items()}
+
+
+def _curves(name: str, trace: dict[str, np.ndarray], curves: dict[str, tuple[str, str]], log: bool) -> Markup:
+    figure = Figure(figsize=(7.2, 3.4), layout="constrained")
+    axes = figure.add_subplot()
+    drawn = 0
+    for field, (label, colour) in curves.items():
+        values = np.where(trace[field] > 0, trace[field], np.nan) if log else trace[field]
+        if np.isfinite(values).any():
+            marker = "." if values.size < 60 else ""
+            axes.plot(trace["nfev"], values, color=colour, linewidth=1.4, label=label, marker=marker)
+            drawn += 1
+    if log and drawn:
+        axes.set_yscale("log")
+    if len(curves) > 1 and drawn:
+        axes.legend(frameon=False)
+    return _svg(name, figure, axes, "evaluations")
+
+
+def _variables(name: str, x: np.ndarray) -> Markup:
+    figure = Figure(figsize=(7.2, 2.6), layout="constrained")
+    axes = figure.add_subplot()
+    axes.vlines(np.arange(x.size), 0.0, x, color=BLUE, linewidth=max(0.4, min(4.0, 250.0 / max(x.size, 1))))
+    axes.axhline(0.0, color=GREY, linewidth=0.8)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    return _svg(name, figure, axes, "coordinate")
+
+
+def _svg(name: str, figure: Figure, axes: Any, label: str) -> Markup:
+    """The figure as an SVG element whose ids are its own on the page."""
+    axes.set_xlabel(label)
+    axes.grid(color="0.92", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    buffer = io.StringIO()
+    with rc_context({"svg.hashsalt": name}):
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    text = buffer.getvalue()
+    text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.S)
+    for before in ('id="', 'href="#', "url(#"):
+        text = text.replace(before, f"{before}{name}-")
+    return Markup(text.replace("<svg ", f'<svg role="img" aria-label="{name}" ', 1))

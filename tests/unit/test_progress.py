@@ -1,0 +1,66 @@
+"""The progress line says what it should, as often as it should."""
+
+import io
+
+import numpy as np
+
+import zolal
+from zolal import progress
+from zolal.minimize import prepare
+from zolal.running import Session
+
+
+def session():
+    arguments = dict(bounds=None, constraints=(), region=None, regularizer=None, sample=None, vectorized=False, gradient=None)
+    return Session(
+        prepare(
+            lambda x: float(x @ x),
+            np.ones(2),
+            **arguments,
+            method="mdlal",
+            geometry="auto",
+            maxfev=1000,
+            tol=1e-3,
+            rng=0,
+            callback=None,
+            options=dict(step_size=0.1),
+            policy=zolal.faults.FaultPolicy(),
+        )
+    )
+
+
+def test_the_line_tells_evaluations_rate_time_left_objective_violation_and_residual():
+    run = session()
+    run.spent, run.failures = 250, {"It failed.": 3}
+    run.recorder.records.append((0, 250, 1, 1.25, 0.5, 0.75))
+    line = progress.described(run, rate=10.0)
+    assert line == "250 of 1,000 evaluations  10/s  1:15 left  objective 1.25  violation 0.75  residual 0.75  3 failed"
+
+
+def test_hours_are_told_as_hours():
+    run = session()
+    assert "2:46:40 left" in progress.described(run, rate=0.1)
+
+
+def test_a_log_gets_a_plain_line_every_few_seconds(monkeypatch):
+    monkeypatch.setattr(progress, "LOG", 0.0)
+    stream = io.StringIO()
+    with progress.shown(stream) as line:
+        run = session()
+        run.open((line,))
+        while run.ledger is not None:
+            for i in run.ledger.wanted:
+                run.hear(zolal.faults.Answer(i, 1.0))
+            run.settle()
+    lines = stream.getvalue().splitlines()
+    assert len(lines) > 10
+    assert all(text.startswith("zolal ") and " evaluations" in text for text in lines)
+    assert run.result.status.sentence in lines[-1]
+
+
+def test_minimize_shows_progress_on_stderr_alone(capfd, monkeypatch):
+    monkeypatch.setattr(progress, "LOG", 0.0)
+    zolal.minimize(lambda x: float(x @ x), np.ones(2), rng=0, maxfev=200, progress=True, options=dict(step_size=0.1))
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "of 200 evaluations" in err
