@@ -3,6 +3,7 @@
 python benchmarks/parallel.py
 """
 
+import multiprocessing
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -50,6 +51,26 @@ def compare(name: str, fun: Callable[[np.ndarray], float], workers: Any, maxfev:
     print(f"  {name:40s} {np.median(ratios):5.2f} x   [{min(ratios):.2f}, {max(ratios):.2f}]")
 
 
+def bare_scaling(rounds: int = ROUNDS) -> float:
+    """What this machine gives to two processes that do nothing but compute: the yardstick for two workers that compute."""
+    with multiprocessing.Pool(2) as pool:
+        pool.map(computing_for, [0.1, 0.1])
+        ratios = []
+        for _ in range(rounds):
+            started = time.perf_counter()
+            computing_for(1.0)
+            alone = time.perf_counter() - started
+            started = time.perf_counter()
+            pool.map(computing_for, [0.5, 0.5])
+            ratios.append(alone / (time.perf_counter() - started))
+    return float(np.median(ratios))
+
+
+def computing_for(seconds_of_work: float) -> None:
+    for _ in range(round(seconds_of_work / PAUSE)):
+        computing(np.zeros(10))
+
+
 def copies(crew: Crew, sent: Callable[[], int], d: int = 1_000_000, rounds: int = 6) -> float:
     """Copies of x that are sent per iteration, with 64 queries around x^k and x^{k-1}."""
     points, before = [np.full(d, float(k)) for k in range(rounds + 2)], 0
@@ -74,6 +95,7 @@ def main() -> None:
     with ThreadPoolExecutor(8) as threads, ProcessPoolExecutor(2) as processes:
         compare("sleeping, 8 threads", sleeping, threads)
         compare("sleeping, workers=8 processes", sleeping, 8)
+        print(f"  {'computing, 2 bare processes (the yardstick)':40s} {bare_scaling():5.2f} x")
         compare("computing, workers=2 processes", computing, 2)
         compare("computing, ProcessPoolExecutor(2)", computing, processes)
     with LocalCluster(2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster, Client(cluster) as client:
