@@ -79,6 +79,19 @@ def test_a_state_comes_back_to_the_bit_and_goes_on_as_it_would_have(solver, name
         assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_run_in_another_namespace_is_resumed_in_it(tmp_path, dtype):
+    torch = pytest.importorskip("torch")
+    arguments = dict(fun=lambda x: float(((x - 1.0) ** 2).sum()), x0=torch.tensor(X0, dtype=getattr(torch, dtype)))
+    arguments |= dict(
+        constraints=NonlinearConstraint(lambda x: x @ x, -np.inf, 1.0, jac=lambda x: 2 * x), options=dict(kkt_directions=0, smoothing=1e-2)
+    )
+    solve(checkpoint=tmp_path, callback=stop_at(3), **arguments)
+    resumed = solve(checkpoint=tmp_path, resume=True, **arguments)
+    assert resumed.x.dtype == getattr(torch, dtype)
+    check_same(resumed, solve(**arguments))
+
+
 def test_keeping_a_run_does_not_change_it(tmp_path):
     check_same(solve(checkpoint=tmp_path / "run"), solve())
 

@@ -6,9 +6,9 @@ import json
 from typing import Any, BinaryIO
 
 import numpy as np
-from array_api_compat import is_array_api_obj
+from array_api_compat import device, is_array_api_obj, is_numpy_array
 
-from zolal._array import Array, like, to_numpy
+from zolal._array import Array, namespace, to_numpy
 from zolal.errors import CheckpointError, UnsupportedError
 from zolal.problem import SlackForm
 
@@ -19,20 +19,17 @@ def write_record(file: BinaryIO, record: Any) -> None:
     """A tree of records, arrays and plain values as an .npz file; an array that appears twice is written once."""
     arrays: list[Array] = []
     tree = _encoded(record, arrays, {})
-    content = {f"a{i}": np.ascontiguousarray(to_numpy(array)) for i, array in enumerate(arrays)}
+    content = {f"a{i}": np.asarray(to_numpy(array), order="C") for i, array in enumerate(arrays)}
     np.savez(file, tree=np.frombuffer(json.dumps(tree).encode(), dtype=np.uint8), **content)  # type: ignore[arg-type]
 
 
 def read_record(path: Any, form: SlackForm, reference: Array) -> Any:
-    """The tree, with `form` where the problem was and arrays like `reference`."""
+    """The tree, with `form` where the problem was; arrays that were not NumPy's come back in the namespace of `reference`, on its device."""
     with np.load(path, allow_pickle=False) as content:
         tree = json.loads(content["tree"].tobytes())
-        arrays = [_restored(content[f"a{i}"], reference) for i in range(len(content.files) - 1)]
-    return _decoded(tree, arrays, form)
-
-
-def _restored(array: np.ndarray, reference: Array) -> Array:
-    return like(array, reference) if array.dtype.kind == "f" else array
+        arrays = [content[f"a{i}"] for i in range(len(content.files) - 1)]
+    natives = [array if is_numpy_array(reference) else namespace(reference).asarray(array, device=device(reference)) for array in arrays]
+    return _decoded(tree, {"array": arrays, "native": natives}, form)
 
 
 def _encoded(value: Any, arrays: list[Array], seen: dict[int, int]) -> Any:
@@ -48,7 +45,7 @@ def _encoded(value: Any, arrays: list[Array], seen: dict[int, int]) -> Any:
         if id(value) not in seen:
             seen[id(value)] = len(arrays)
             arrays.append(value)
-        return {"array": seen[id(value)]}
+        return {"array" if is_numpy_array(value) else "native": seen[id(value)]}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value) if field.init}
         return {"record": _path(value), "fields": {name: _encoded(item, arrays, seen) for name, item in fields.items()}}
@@ -63,7 +60,7 @@ def _encoded(value: Any, arrays: list[Array], seen: dict[int, int]) -> Any:
     )
 
 
-def _decoded(tree: Any, arrays: list[Array], form: SlackForm) -> Any:
+def _decoded(tree: Any, arrays: dict[str, list[Array]], form: SlackForm) -> Any:
     if not isinstance(tree, dict):
         return tree
     (kind, content), *rest = tree.items()
@@ -75,7 +72,9 @@ def _decoded(tree: Any, arrays: list[Array], form: SlackForm) -> Any:
     if kind in ("tuple", "list"):
         items = [_decoded(item, arrays, form) for item in content]
         return tuple(items) if kind == "tuple" else items
-    return {"form": lambda: form, "float": lambda: float.fromhex(content), "array": lambda: arrays[content]}[kind]()
+    if kind in arrays:
+        return arrays[kind][content]
+    return form if kind == "form" else float.fromhex(content)
 
 
 def _path(value: Any) -> str:
