@@ -98,6 +98,22 @@ class Ledger:
     def complete(self) -> bool:
         return self.end is not None or bool(self.settled.all())
 
+    @property
+    def failed(self) -> bool:
+        """Whether evaluations that failed have ended the batch, not the budget."""
+        return self.end is not None and self.end.get("status") is not Status.MAX_EVALUATIONS
+
+    def reopened(self) -> "Ledger":
+        """A ledger that has the values of this one and wants what failed again, as far as the budget allows."""
+        again = (self.attempts > 0) & ~np.isfinite(self.values)
+        new = Ledger(self.batch, self.policy, self.spare - int(again.sum()))
+        for i in np.flatnonzero(np.isfinite(self.values)).tolist():
+            new.receive(Answer(i, float(self.values[i])))
+        new.count = self.count
+        if new.spare < 0:
+            new._end(Status.MAX_EVALUATIONS.sentence, status=Status.MAX_EVALUATIONS)
+        return new
+
     def receive(self, answer: Answer) -> bool:
         """Take one answer; True where its query is to be tried again."""
         i = answer.query

@@ -10,8 +10,10 @@ T = TypeVar("T")
 
 @final
 class Interrupts:
-    """A context in which an interrupt during a held call comes as KeyboardInterrupt after it. Outside the main thread nothing changes,
-    nor where the program handles interrupts in its own way."""
+    """A context in which an interrupt during a held call comes as KeyboardInterrupt after it.
+
+    Outside the main thread nothing changes, nor where the program handles interrupts in its own way.
+    """
 
     def __init__(self) -> None:
         self.holding = self.pending = self.installed = False

@@ -28,6 +28,7 @@ FAILURES = (
     Status.OPTION_FAILED,
     Status.TOO_MANY_FAILURES,
 )
+MOST_FAILURES = 100  # sentences that are counted each by itself
 UNCHECKED = (*FAILURES, Status.INTERRUPTED, Status.RUNNING)  # no fresh evaluations at the end
 
 
@@ -129,7 +130,9 @@ class Session:
     def note(self, answer: Answer) -> None:
         """Tell everyone of an answer, before the ledger takes it."""
         if answer.failure is not None and self.ledger is not None and self.ledger.end is None:
-            self.failures[answer.failure] = self.failures.get(answer.failure, 0) + 1
+            known = answer.failure in self.failures or len(self.failures) < MOST_FAILURES
+            told = answer.failure if known else "Another failure."
+            self.failures[told] = self.failures.get(told, 0) + 1
         for observer in self.observers:
             observer.heard(self, answer)
 
@@ -151,12 +154,8 @@ class Session:
 
     def reopen(self) -> None:
         """Ask again for what made the present batch fail."""
-        if self.ledger is not None and self.ledger.end is not None:
-            old = self.ledger
-            self.ledger = Ledger(old.batch, old.policy, old.spare)
-            for i in map(int, (old.settled & ~(old.values != old.values)).nonzero()[0]):
-                self.ledger.receive(Answer(i, float(old.values[i])))
-            self.ledger.count = old.count
+        if self.ledger is not None and self.ledger.failed:
+            self.ledger = self.ledger.reopened()
 
     def _advance(self, evaluation: Evaluation | None) -> None:
         try:

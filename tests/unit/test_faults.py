@@ -190,3 +190,24 @@ def test_an_answer_that_comes_twice_is_counted_and_changes_nothing():
     ledger.receive(Answer(1, 3.0))
     assert ledger.values[1] == 2.0
     assert ledger.count == 2
+
+
+def test_a_ledger_that_failed_opens_again_for_what_failed_within_its_budget():
+    batch = QueryBatch((X0,), 0.1, Rademacher(2, 2))
+    for spare, wanted in ((2, [0, 2, 3]), (1, [0, 2, 3]), (0, [])):
+        ledger = Ledger(batch, FaultPolicy(retries=0), spare)
+        ledger.receive(Answer(1, 5.0))
+        ledger.receive(Answer(0, np.nan, "It failed."))
+        assert ledger.failed
+        again = ledger.reopened()
+        assert again.wanted == wanted
+        assert (again.count, again.values[1]) == (2, 5.0)
+        assert again.evaluation.status is (Status.EVALUATION_FAILED if wanted else Status.MAX_EVALUATIONS)
+
+
+def test_failures_that_are_all_different_are_counted_together_in_the_end():
+    numbers = iter(range(10_000))
+    res = solve(Flaky(range(0, 10_000, 3), lambda: int(f"a{next(numbers)}")), maxfev=2000)
+    assert len(res.failures) == 101
+    assert res.failures[-1][0] == "Another failure."
+    assert sum(count for _, count in res.failures) > 300

@@ -1,8 +1,8 @@
 """Runs in folders: kept so that they can be continued bit for bit, whatever ended them."""
 
-from zolal.checkpoint._files import replace_file, replace_json
+from zolal.checkpoint._files import plain, replace_file, replace_json
 from zolal.checkpoint._reading import RunRecord, read_run
 from zolal.checkpoint._record import result_record
 from zolal.checkpoint.folder import RunFolder
 
-__all__ = ["RunFolder", "RunRecord", "read_run", "replace_file", "replace_json", "result_record"]
+__all__ = ["RunFolder", "RunRecord", "plain", "read_run", "replace_file", "replace_json", "result_record"]

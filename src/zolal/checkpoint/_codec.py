@@ -24,7 +24,7 @@ def write_record(file: BinaryIO, record: Any) -> None:
 
 
 def read_record(path: Any, form: SlackForm, reference: Array) -> Any:
-    """The tree, with `form` where the problem was; arrays that were not NumPy's come back in the namespace of `reference`, on its device."""
+    """The tree, with `form` where the problem was; arrays that were not NumPy's come back in the namespace of `reference`."""
     with np.load(path, allow_pickle=False) as content:
         tree = json.loads(content["tree"].tobytes())
         arrays = [content[f"a{i}"] for i in range(len(content.files) - 1)]

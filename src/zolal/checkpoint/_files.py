@@ -43,7 +43,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def plain(value: Any) -> Any:
-    """The value for JSON: NaN becomes null, infinities the numbers 1e999 and -1e999 cannot be had and become words."""
+    """The value in strict JSON: NaN becomes null, an infinity the word "inf" or "-inf"; `number` reads them back."""
     if isinstance(value, float) and value != value:
         return None
     if isinstance(value, float) and value in (float("inf"), float("-inf")):

@@ -151,7 +151,7 @@ class RunFolder:
             value = number(line["v"])
             session.hear(Answer(line["i"], value, line.get("failure"), line.get("malformed", False), line.get("lost", False)))
             if session.ledger.complete:
-                if session.ledger.end is not None and all(later["b"] == line["b"] for later in self.answers[position:]):
+                if session.ledger.failed and all(later["b"] == line["b"] for later in self.answers[position:]):
                     continue
                 session.settle()
         session.reopen()

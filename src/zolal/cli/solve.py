@@ -9,9 +9,8 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-from zolal.checkpoint import replace_json, result_record
-from zolal.checkpoint._files import plain
-from zolal.crews._cargo import travels_by_value
+from zolal.checkpoint import plain, replace_json, result_record
+from zolal.crews import travels_by_value
 from zolal.errors import InvalidArgumentError
 from zolal.minimize import minimize
 from zolal.problem import Problem, SlackForm
@@ -29,7 +28,7 @@ def solve_command(typer: Any) -> Any:
         target: Annotated[str, argument(metavar="FILE.py:NAME", help="A zolal.Problem in a file, or a function that returns one.")],
         maxfev: Annotated[int | None, option(help="The most evaluations.")] = None,
         tol: Annotated[float, option(help="The KKT residual to reach.")] = 1e-3,
-        method: Annotated[str | None, option(help="mdlal or multistage.")] = None,
+        method: Annotated[str | None, option(help="One of the methods of zolal.minimize.")] = None,
         geometry: Annotated[str, option(help="A number p >= 2, or auto.")] = "auto",
         option_: Annotated[list[str] | None, option("--option", metavar="NAME=VALUE", help="An option of the method.")] = None,
         options: Annotated[str | None, option(metavar="NAME", help="A dict of options in the same file.")] = None,

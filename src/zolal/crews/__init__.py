@@ -3,6 +3,7 @@
 import os
 from typing import Any
 
+from zolal.crews._cargo import travels_by_value
 from zolal.crews.base import TimeLimit
 from zolal.crews.executor import ExecutorCrew
 from zolal.crews.processes import ProcessCrew
@@ -10,7 +11,7 @@ from zolal.errors import InvalidArgumentError, UnsupportedError
 from zolal.evaluate import Crew, MapCrew, SerialCrew
 from zolal.problem import Problem
 
-__all__ = ["ExecutorCrew", "ProcessCrew", "as_crew"]
+__all__ = ["ExecutorCrew", "ProcessCrew", "as_crew", "travels_by_value"]
 
 FORMS = "a number of processes, -1 for one per core, a map-like callable, an executor with `submit`, or a Dask client"
 

@@ -149,8 +149,8 @@ class FuturesCrew(ABC):
         known = self.seconds > 0.0 or self.problem.vectorized
         count = len(self.pending) if known else min(len(self.pending), max(2 * self.num_workers - len(self.tasks), 0))
         ready, self.pending = self.pending[:count], self.pending[count:]
-        size, failed = self._task_size(count), list[Answer]()
-        parts = [ready[i : i + size] for i in range(0, count, size)]
+        tasks, failed = self._num_tasks(count), list[Answer]()
+        parts = [ready[count * i // tasks : count * (i + 1) // tasks] for i in range(tasks)]
         for indices in parts:
             try:
                 future = self.launch(indices)
@@ -161,13 +161,14 @@ class FuturesCrew(ABC):
             future.add_done_callback(self.finished.put)
         return failed
 
-    def _task_size(self, count: int) -> int:
+    def _num_tasks(self, count: int) -> int:
+        """Into how many tasks so many queries go: the same number for each worker, none of them much longer than `task_seconds`."""
         if self.problem.vectorized:
-            return max(1, -(-count // self.num_workers))
+            return min(count, self.num_workers)
         if self.timeout is not None or self.seconds == 0.0:
-            return 1  # so that each answer comes as soon as there is one
-        fair = max(1, count // (self.per_worker * self.num_workers))
-        return min(fair, max(1, round(self.task_seconds / self.seconds)))
+            return count  # so that each answer comes as soon as there is one
+        for_each = max(self.per_worker, math.ceil(count * self.seconds / (self.num_workers * self.task_seconds)))
+        return min(count, self.num_workers * for_each)
 
     def _wait(self) -> list[Answer]:
         """The answers of the futures that are done, waiting for the first or for a deadline."""
