@@ -21,7 +21,7 @@ from zolal.faults import Ledger
 from zolal.problem import Problem
 
 PAUSE = 0.005  # seconds per evaluation
-ROUNDS = 5
+ROUNDS = 3
 OPTIONS = dict(step_size=0.01, num_directions=16, kkt_directions=16)  # 64 evaluations per step
 
 

@@ -28,7 +28,8 @@ class ExecutorCrew(FuturesCrew):
         self.shares_memory = isinstance(executor, ThreadPoolExecutor)
         self.spool = Spool() if isinstance(executor, ProcessPoolExecutor) else None
         self.owner, self.bases, self.packed = uuid.uuid4().hex, BaseNumbers(), b""
-        self.carried: dict[int, int] = {}  # how often each part was sent
+        self.wanted: dict[int, int] = {}  # how many more tasks are to carry each part
+        self.carriers: dict[Any, tuple[int, ...]] = {}  # the parts that tasks under way carry
 
     @property
     def num_workers(self) -> int:
@@ -41,7 +42,8 @@ class ExecutorCrew(FuturesCrew):
         self.packed = self.packed or packed(self.problem)
         self.numbers, self.outline = self.bases.of(batch.bases), without_bases(batch)
         self.parts = {PROBLEM: self.packed} | self.bases.known
-        self.carried = {number: self.carried.get(number, 0) for number in self.parts}
+        self.wanted = {number: self.wanted.get(number, self.num_workers) for number in self.parts}
+        self.carriers = {}
         if self.spool is not None and all(isinstance(base, np.ndarray) for base in batch.bases):
             self.spool.keep(self.parts)
 
@@ -50,13 +52,15 @@ class ExecutorCrew(FuturesCrew):
             return self.executor.submit(timed_answers, self.problem, self.batch, indices)
         if self.spool is not None and self.spool.parts:
             return self._send(indices, self.spool.parts)
-        missing = {number: self.parts[number] for number, sent in self.carried.items() if sent < self.num_workers}
-        future = self._send(indices, missing)
-        for number in missing:
-            self.carried[number] += 1
+        carried = {number: self.parts[number] for number, count in self.wanted.items() if count > 0}
+        future = self._send(indices, carried)
+        self.carriers[future] = tuple(carried)
+        for number in carried:
+            self.wanted[number] -= 1
         return future
 
     def outcome(self, future: Any, indices: list[int]) -> list[Answer] | None:
+        self.carriers.pop(future, None)
         try:
             found = future.result()
         except BaseException as error:  # a cancelled future's error is no Exception
@@ -64,8 +68,9 @@ class ExecutorCrew(FuturesCrew):
                 raise
             return self.lost(indices, error)
         if isinstance(found, Absent):
-            for number in found.numbers:
-                self.carried[number] = min(self.carried[number], self.num_workers - 1)
+            under_way = {number for numbers in self.carriers.values() for number in numbers}
+            for number in set(found.numbers) - under_way:  # one at a time: it may go to a worker that has the part
+                self.wanted[number] = max(self.wanted[number], 1)
             return None
         answers, seconds = found
         return self.noted([Answer(*answer) for answer in answers], seconds)

@@ -1,3 +1,4 @@
+import contextlib
 import multiprocessing
 import pickle
 import signal
@@ -17,6 +18,10 @@ from zolal.evaluate import answer_queries, objective_alone
 from zolal.faults import Answer
 from zolal.problem import Problem
 
+READY = b"ready"
+START_SECONDS, START_TIMES = 20.0, 5  # that a worker may take to say that it is there, and how many are given that chance
+AHEAD = 2  # queries that a worker has, so that it need not wait for us between two
+
 
 @dataclass(eq=False)
 class _Worker:
@@ -26,13 +31,14 @@ class _Worker:
     pipe: Any
     holds: set[int] = field(default_factory=set)
     batch: int = 0  # the last one that it was told of
-    indices: list[int] = field(default_factory=list)
+    tasks: list[list[int]] = field(default_factory=list)  # the queries of each message that has no answer yet; it works on the first
     deadline: float = np.inf
+    ready: bool = False
 
 
 @final
 class ProcessCrew:
-    """`count` processes of our own. A base point goes to a worker once; a query is a number.
+    """`count` processes of our own. A base point goes to a worker once; a query is a number, and the next one waits in the worker's pipe.
 
     A worker that takes too long is killed, one that dies is replaced; its query is answered as failed. Where the system can fork, workers
     inherit the problem, lambdas and all; elsewhere it must be picklable. sent_bytes counts all that was sent to workers.
@@ -40,7 +46,7 @@ class ProcessCrew:
 
     def __init__(self, problem: Problem, count: int, timeout: float | None = None) -> None:
         self.problem, self.count, self.timeout = objective_alone(problem), count, timeout
-        self.capacity = np.inf if problem.vectorized else count
+        self.capacity = np.inf if problem.vectorized else AHEAD * count
         self.context: Any = multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else None)
         self.workers: list[_Worker] = []
         self.bases, self.pending = BaseNumbers(), list[int]()
@@ -49,6 +55,8 @@ class ProcessCrew:
     def begin(self, batch: QueryBatch) -> None:
         while len(self.workers) < self.count:
             self.workers.append(self._start())
+        for worker in self.workers[:]:
+            self._await(worker)
         self.batches += 1
         self.batch, self.numbers, self.outline, self.pending = batch, self.bases.of(batch.bases), without_bases(batch), []
 
@@ -56,26 +64,29 @@ class ProcessCrew:
         self.pending.append(index)
 
     def collect(self) -> list[Answer]:
-        self._dispatch()
-        busy = {worker.pipe: worker for worker in self.workers if worker.indices}
-        first = min(worker.deadline for worker in busy.values())
-        ready = connection.wait(list(busy), None if first == np.inf else max(0.0, first - time.monotonic()))
-        answers = [answer for pipe in ready for answer in self._receive(busy[pipe])]
-        for worker in busy.values():
-            if worker.indices and worker.deadline <= time.monotonic():
-                answers += self._failed(worker, too_slow(self.timeout or 0.0), lost=False)
-        return answers or self.collect()
+        answers: list[Answer] = []
+        while not answers:
+            self._dispatch()
+            busy = {worker.pipe: worker for worker in self.workers if worker.tasks}
+            first = min(worker.deadline for worker in busy.values())
+            ready = connection.wait(list(busy), None if first == np.inf else max(0.0, first - time.monotonic()))
+            answers = [answer for pipe in ready for answer in self._receive(busy[pipe])]
+            for worker in busy.values():
+                if worker in self.workers and worker.deadline <= time.monotonic():
+                    answers += self._failed(worker, too_slow(self.timeout or 0.0), lost=False)
+        return answers
 
     def cancel(self) -> list[Answer]:
-        self.pending = []
         answers = []
-        while any(worker.indices for worker in self.workers):
+        self.pending = []
+        while any(worker.tasks for worker in self.workers):
             answers += self.collect()
+            self.pending = []  # what waited behind a worker that died
         return answers
 
     def close(self) -> None:
         for worker in self.workers:
-            if worker.indices:
+            if worker.tasks:
                 worker.process.kill()
             worker.pipe.close()  # an idle worker ends at the end of its pipe
             worker.process.join()
@@ -92,6 +103,17 @@ class ProcessCrew:
         theirs.close()
         return _Worker(process, ours)
 
+    def _await(self, worker: _Worker) -> _Worker:
+        """The worker once it says that it is there. A fork may leave one hanging, because of the program's other threads: it is replaced."""
+        for _ in range(START_TIMES):
+            if not worker.ready and worker.pipe.poll(START_SECONDS):
+                with contextlib.suppress(EOFError, OSError):
+                    worker.ready = worker.pipe.recv_bytes() == READY
+            if worker.ready:
+                return worker
+            worker = self._replace(worker)
+        raise UnsupportedError(f"`workers` as processes do not start on this system: {START_TIMES} in a row gave no sign of life.")
+
     def _replace(self, worker: _Worker) -> _Worker:
         worker.process.kill()
         worker.process.join()
@@ -100,12 +122,14 @@ class ProcessCrew:
         return fresh
 
     def _dispatch(self) -> None:
-        idle = [worker for worker in self.workers if not worker.indices]
-        size = -(-len(self.pending) // len(idle)) if self.problem.vectorized and idle else 1
-        for worker in idle:
-            if self.pending:
-                indices, self.pending = self.pending[:size], self.pending[size:]
-                self._send(worker, indices)
+        """Hand out what is pending: first to those who have nothing, then one ahead."""
+        for ahead in range(1 if self.problem.vectorized else AHEAD):
+            ready = [worker for worker in self.workers if len(worker.tasks) == ahead]
+            size = -(-len(self.pending) // len(ready)) if self.problem.vectorized and ready else 1
+            for worker in ready:
+                if self.pending:
+                    indices, self.pending = self.pending[:size], self.pending[size:]
+                    self._send(worker, indices)
 
     def _send(self, worker: _Worker, indices: list[int]) -> None:
         told = worker.batch == self.batches
@@ -113,12 +137,20 @@ class ProcessCrew:
         message = pickle.dumps((None if told else (self.outline, self.numbers, missing), indices), protocol=5)
         try:
             worker.pipe.send_bytes(message)
-        except OSError:  # it died while it was idle
-            return self._send(self._replace(worker), indices)
+        except OSError:  # it has died: while idle, or over a query whose loss will show when we listen to it
+            if worker.tasks:
+                self.pending = indices + self.pending
+            else:
+                self._send(self._await(self._replace(worker)), indices)
+            return
         self.sent_bytes += len(message)
-        worker.holds, worker.batch, worker.indices = set(self.numbers), self.batches, indices
-        worker.deadline = np.inf if self.timeout is None else time.monotonic() + self.timeout
-        return None
+        worker.holds, worker.batch = set(self.numbers), self.batches
+        worker.tasks.append(indices)
+        if len(worker.tasks) == 1:
+            worker.deadline = self._deadline()
+
+    def _deadline(self) -> float:
+        return np.inf if self.timeout is None else time.monotonic() + self.timeout
 
     def _receive(self, worker: _Worker) -> list[Answer]:
         try:
@@ -128,12 +160,15 @@ class ProcessCrew:
             code = worker.process.exitcode
             how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
             return self._failed(worker, f"A worker process was ended {how} during the evaluation.", lost=True)
-        worker.indices, worker.deadline = [], np.inf
+        worker.tasks.pop(0)
+        worker.deadline = self._deadline() if worker.tasks else np.inf
         return answers
 
     def _failed(self, worker: _Worker, failure: str, lost: bool) -> list[Answer]:
-        self._replace(worker)
-        return [Answer(i, np.nan, failure, lost=lost) for i in worker.indices]
+        """The query that the worker was at has failed; those that waited behind it go to others."""
+        self._await(self._replace(worker))
+        self.pending = [i for task in worker.tasks[1:] for i in task] + self.pending
+        return [Answer(i, np.nan, failure, lost=lost) for i in worker.tasks[0]]
 
 
 def _serve(problem: Problem, pipe: Any, inherited: Sequence[Any]) -> None:
@@ -144,6 +179,7 @@ def _serve(problem: Problem, pipe: Any, inherited: Sequence[Any]) -> None:
         other.close()
     held: dict[int, Any] = {}
     batch: Any = None
+    pipe.send_bytes(READY)
     while True:
         try:
             told, indices = pickle.loads(pipe.recv_bytes())
