@@ -98,7 +98,7 @@ def main() -> None:
         print(f"  {'computing, 2 bare processes (the yardstick)':40s} {bare_scaling():5.2f} x")
         compare("computing, workers=2 processes", computing, 2)
         compare("computing, ProcessPoolExecutor(2)", computing, processes)
-    with LocalCluster(2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster, Client(cluster) as client:
+    with LocalCluster(2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster, Client(cluster) as client:
         compare("sleeping, Dask with 2 processes", sleeping, client)
         compare("computing, Dask with 2 processes", computing, client)
         on_dask = copies(as_crew(Problem(first, 1_000_000), client), loopback)

@@ -25,7 +25,7 @@ distributed = pytest.importorskip("distributed")
 def client():
     import dask
 
-    local = dict(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50)
+    local = dict(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50)
     quiet = dask.config.set({"distributed.logging.distributed": "critical"})
     with quiet, distributed.LocalCluster(**local) as cluster, distributed.Client(cluster) as client:
         yield client

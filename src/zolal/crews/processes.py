@@ -104,7 +104,7 @@ class ProcessCrew:
         return _Worker(process, ours)
 
     def _await(self, worker: _Worker) -> _Worker:
-        """The worker once it says that it is there. A fork may leave one hanging, because of the program's other threads: it is replaced."""
+        """The worker once it says that it is there. One that a fork has left hanging, for the program's other threads, is replaced."""
         for _ in range(START_TIMES):
             if not worker.ready and worker.pipe.poll(START_SECONDS):
                 with contextlib.suppress(EOFError, OSError):
