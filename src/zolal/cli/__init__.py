@@ -3,8 +3,8 @@
 import sys
 
 from zolal.cli.demo import demo
-from zolal.cli.reproduce import reproduce_with_help
 from zolal.cli.report import report_command
+from zolal.cli.reproduce import reproduce_with_help
 from zolal.cli.solve import solve_command
 from zolal.cli.theory import theory_with_constants
 from zolal.errors import ZolalError
