@@ -1,5 +1,6 @@
 import contextlib
 import multiprocessing
+import os
 import pickle
 import signal
 import time
@@ -179,11 +180,14 @@ def _serve(problem: Problem, pipe: Any, inherited: Sequence[Any]) -> None:
         other.close()
     held: dict[int, Any] = {}
     batch: Any = None
+    parent = os.getppid()
     pipe.send_bytes(READY)
     while True:
         try:
             told, indices = pickle.loads(pipe.recv_bytes())
         except (EOFError, OSError):
+            return
+        if os.getppid() != parent:  # nobody is left to hear what still waits in the pipe
             return
         if told is not None:
             outline, numbers, parts = told
