@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from zolal.directions import Gaussian, Rademacher, Sphere
-from zolal.estimators import Momentum, TwoPoint
+from zolal.directions import Gaussian, Orthogonal, Rademacher, Sphere
+from zolal.estimators import Innovation, Momentum, TwoPoint
 from zolal.mirror import Block, Euclidean, SmoothedLq
 from zolal.problems import (
     Attack,
@@ -20,7 +20,7 @@ from zolal.problems import (
 from zolal.regularizers import L1, BlockSum, ElasticNet, GroupL2, Zero
 from zolal.schedules import InverseSqrt
 from zolal.sets import Box, L1Ball, L2Ball, LqBall, NonNegative, Product, Simplex, WholeSpace
-from zolal.solvers import MDLAL, ZOSGD, MultiStage, Stage, SZOConEx, ZOPenalty
+from zolal.solvers import MDLAL, ZOSGD, Auto, MultiStage, Stage, SZOConEx, ZOPenalty
 
 DIMENSION = 6  # of every vector in the conformance tests
 
@@ -41,13 +41,16 @@ SEPARABLE_REGULARIZERS = [Zero(), L1(0.3), ElasticNet(0.2, 0.7)]
 REGULARIZERS = [*SEPARABLE_REGULARIZERS, GroupL2(0.4, [2, 3, 1]), BlockSum([(L1(0.5), 2), (Zero(), 4)])]
 LQ_MAPS = [SmoothedLq(p, delta) for p, delta in ((2.0, 0.1), (3.0, 1e-2), (4.0, 0.0), (13.8, 1e-3), (100.0, 1e-8), (100.0, 1.0))]
 MIRROR_MAPS = [Euclidean(), *LQ_MAPS, Block([(SmoothedLq(5.0, 1e-2), 4), (Euclidean(), 2)])]
-DIRECTIONS = [Rademacher, Sphere, Gaussian]
+DIRECTIONS = [Rademacher, Sphere, Gaussian, Orthogonal]
 ESTIMATORS = [
     TwoPoint(4, 1e-3),
     TwoPoint(4, 1e-3, share_base=True),
     Momentum(4, 1e-3, num_initial_directions=7, momentum=0.3),
     Momentum(4, 1e-3, directions="sphere", share_base=True, momentum=0.3),
     Momentum(4, 1e-3, directions="gaussian", momentum=1.0),
+    Innovation(4, 1e-3),
+    Innovation(4, 1e-3, num_initial_directions=7, noise=1e-3, central=True),
+    Innovation(4, 1e-3, directions="rademacher", share_base=False),
 ]
 SOLVERS = [
     MDLAL(TwoPoint(4, 1e-3), 0.05, 2.0, 1.0),
@@ -60,6 +63,7 @@ SOLVERS += [
     ZOPenalty(Momentum(4, 1e-3, share_base=True, momentum=0.3), 0.05, 0.5, stage_steps=2, output_rule="best"),
     ZOSGD(TwoPoint(4, 1e-3, share_base=True), 0.02, 2.0),
 ]
+SOLVERS += [Auto(), Auto(SmoothedLq(3.0, 1e-2))]
 SOLVERS.append(MultiStage([Stage(SOLVERS[0], 2), Stage(SOLVERS[1], 1), Stage(SOLVERS[2])]))
 TABLE = np.random.default_rng(5).uniform(-1.0, 1.0, (40, DIMENSION))
 PEOPLE = FairnessData("people", TABLE[:25], np.sign(TABLE[:25, 0]), TABLE[25:], TABLE[25:, 1] > 0.2, tuple("abcdef"))

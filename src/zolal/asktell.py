@@ -11,7 +11,7 @@ import numpy as np
 from zolal._array import Array
 from zolal._checks import require
 from zolal.errors import InvalidArgumentError, ObjectiveError
-from zolal.estimators.base import QueryBatch, SampleKey
+from zolal.estimators.base import Queries, SampleKey
 from zolal.evaluate import as_value, draw_sample
 from zolal.faults import Answer, FaultPolicy
 from zolal.minimize import minimize, prepare
@@ -28,7 +28,7 @@ class AskedQuery:
     """One evaluation that is wanted. key: names it when its value is told. Its point and its sample are made when they are asked for."""
 
     key: str
-    batch: QueryBatch
+    batch: Queries
     index: int
     draw: Callable[[Any], Any] | None
 

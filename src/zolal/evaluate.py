@@ -10,7 +10,7 @@ import numpy as np
 
 from zolal._array import to_numpy
 from zolal.errors import ObjectiveError, SampleError
-from zolal.estimators.base import QueryBatch, SampleKey
+from zolal.estimators.base import Queries, SampleKey
 from zolal.faults import Answer, Evaluation, Ledger
 from zolal.problem import Problem
 
@@ -18,7 +18,7 @@ from zolal.problem import Problem
 class Evaluator(Protocol):
     """Anything that turns a batch into values."""
 
-    def __call__(self, batch: QueryBatch) -> Evaluation: ...
+    def __call__(self, batch: Queries) -> Evaluation: ...
 
 
 class Crew(Protocol):
@@ -27,7 +27,7 @@ class Crew(Protocol):
     @property
     def capacity(self) -> float: ...
 
-    def begin(self, batch: QueryBatch) -> None:
+    def begin(self, batch: Queries) -> None:
         """Queries of this batch follow."""
 
     def submit(self, index: int) -> None:
@@ -68,12 +68,12 @@ def objective_alone(problem: Problem) -> Problem:
     return Problem(problem.objective, problem.dimension, sample=problem.sample, vectorized=problem.vectorized)
 
 
-def answer_queries(problem: Problem, batch: QueryBatch, indices: Sequence[int]) -> list[Answer]:
+def answer_queries(problem: Problem, batch: Queries, indices: Sequence[int]) -> list[Answer]:
     """Call the objective at the given queries of a batch: one by one, or in one block of rows."""
     return _answer_block(problem, batch, indices) if problem.vectorized else [_answer_one(problem, batch, i) for i in indices]
 
 
-def _answer_one(problem: Problem, batch: QueryBatch, i: int) -> Answer:
+def _answer_one(problem: Problem, batch: Queries, i: int) -> Answer:
     try:
         args = [batch.point(i)]
         if problem.sample is not None:
@@ -84,7 +84,7 @@ def _answer_one(problem: Problem, batch: QueryBatch, i: int) -> Answer:
     return Answer(i, value, _not_finite(value))
 
 
-def _answer_block(problem: Problem, batch: QueryBatch, indices: Sequence[int]) -> list[Answer]:
+def _answer_block(problem: Problem, batch: Queries, indices: Sequence[int]) -> list[Answer]:
     try:
         args: list[Any] = [batch.rows(indices)]
         if problem.sample is not None:
@@ -129,7 +129,7 @@ class MapEvaluator:
     problem: Problem
     map: Callable[..., Iterable[Any]] = map
 
-    def __call__(self, batch: QueryBatch) -> Evaluation:
+    def __call__(self, batch: Queries) -> Evaluation:
         ledger = Ledger(batch)
         evaluate(SerialCrew(self.problem) if self.map is map else MapCrew(self.problem, self.map), ledger)
         return ledger.evaluation
@@ -143,7 +143,7 @@ class VectorizedEvaluator:
     problem: Problem
     block_bytes: int = 1 << 27
 
-    def __call__(self, batch: QueryBatch) -> Evaluation:
+    def __call__(self, batch: Queries) -> Evaluation:
         ledger = Ledger(batch)
         evaluate(SerialCrew(self.problem, self.block_bytes), ledger)
         return ledger.evaluation
@@ -160,7 +160,7 @@ class SerialCrew:
         self.capacity: float = max(1, block_bytes // (8 * problem.dimension)) if problem.vectorized else 1
         self.taken: list[int] = []
 
-    def begin(self, batch: QueryBatch) -> None:
+    def begin(self, batch: Queries) -> None:
         self.batch, self.taken = batch, []
 
     def submit(self, index: int) -> None:
@@ -189,7 +189,7 @@ class MapCrew:
     def __init__(self, problem: Problem, given: Callable[..., Iterable[Any]]) -> None:
         self.problem, self.map = objective_alone(problem), given
 
-    def begin(self, batch: QueryBatch) -> None:
+    def begin(self, batch: Queries) -> None:
         self.call, self.taken = _Call(self.problem, batch), list[int]()
 
     def submit(self, index: int) -> None:
@@ -219,7 +219,7 @@ class _Call:
     """The i-th evaluation of a batch."""
 
     problem: Problem
-    batch: QueryBatch
+    batch: Queries
 
     def __call__(self, i: int) -> Answer:
         return answer_queries(self.problem, self.batch, [i])[0]

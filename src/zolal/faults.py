@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from zolal._checks import nonnegative_int, positive, require
-from zolal.estimators.base import QueryBatch
+from zolal.estimators.base import Queries
 from zolal.result import Status
 
 POLICIES = ("retry", "skip", "raise")
@@ -44,7 +44,7 @@ class FaultPolicy:
         if self.timeout is not None:
             positive("timeout", self.timeout)
 
-    def retries_of(self, batch: QueryBatch, i: int) -> int:
+    def retries_of(self, batch: Queries, i: int) -> int:
         """How often the i-th evaluation of the batch may be tried again."""
         if self.on_error == "raise":
             return self.retries or 0
@@ -76,7 +76,7 @@ class Evaluation:
 class Ledger:
     """The answers to one batch as they come, in any order. spare: calls beyond one per query that the budget allows."""
 
-    batch: QueryBatch
+    batch: Queries
     policy: FaultPolicy = STOP_AT_ONCE
     spare: float = np.inf
     values: np.ndarray = field(init=False)

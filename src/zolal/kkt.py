@@ -63,9 +63,13 @@ class KKT:
     estimated: bool
     standard_error: float = 0.0
 
-    def below(self, tol: float) -> bool:
-        """Whether both measures are at most tol, the stationarity with its standard error; False where that is unknown."""
-        return self.stationarity + self.standard_error <= tol and self.feasibility <= tol
+    def below(self, tol: float, stationarity_tol: float | None = None) -> bool:
+        """Whether both measures are at most tol, the stationarity with its standard error; False where that is unknown.
+
+        stationarity_tol: the limit of the stationarity where it is another one, since f has a scale of its own.
+        """
+        limit = tol if stationarity_tol is None else stationarity_tol
+        return self.stationarity + self.standard_error <= limit and self.feasibility <= tol
 
     @property
     def stationarity_text(self) -> str:

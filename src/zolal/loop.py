@@ -8,7 +8,7 @@ import numpy as np
 
 from zolal._array import is_finite
 from zolal.errors import ConstraintError, InvalidArgumentError, ObjectiveError
-from zolal.estimators.base import QueryBatch
+from zolal.estimators.base import Queries
 from zolal.faults import Evaluation
 from zolal.result import Status
 from zolal.solvers.base import S, Solver
@@ -26,7 +26,7 @@ class Outcome(NamedTuple, Generic[S]):
 def run(
     solver: Solver[S],
     state: S,
-    evaluator: Callable[[QueryBatch], Evaluation],
+    evaluator: Callable[[Queries], Evaluation],
     rule: StoppingRule,
     recorder: Callable[..., None],
     nfev: int = 0,
@@ -43,7 +43,7 @@ def run(
 
 def conversation(
     solver: Solver[S], state: S, rule: StoppingRule, recorder: Callable[..., None], nfev: int = 0
-) -> Generator[QueryBatch, Evaluation, Outcome[S]]:
+) -> Generator[Queries, Evaluation, Outcome[S]]:
     """Run the solver from `state`; yields each batch and is sent its evaluation. A failure ends the run with the last good state.
 
     nfev: evaluations made before. What is wrong before the first step raises instead: nothing is lost yet, and the caller has to mend it.
@@ -75,7 +75,7 @@ def conversation(
         state = following
 
 
-def _require_resolved(batch: QueryBatch) -> None:
+def _require_resolved(batch: Queries) -> None:
     if not batch.resolved:
         raise InvalidArgumentError(
             f"The smoothing {batch.smoothing:.1e} is lost in the rounding of x, whose entries have become too large for it; "

@@ -63,7 +63,8 @@ def minimize(
     regularizer: h, of `zolal.regularizers`.
     sample: draws xi from a numpy Generator; the same xi is then used at both ends of each difference, which removes most noise.
     gradient: the exact gradient of f where it is known; used for the final KKT measures only.
-    method: "mdlal", Algorithm 1 of the paper, or "multistage", Algorithm 2, for infeasible starts. Baselines to compare with, all
+    method: "auto", which needs no options and takes tol relative to the size of the gradients (docs/auto.md); "mdlal", Algorithm 1 of the
+        paper, or "multistage", Algorithm 2, for infeasible starts. Baselines to compare with, all
         Euclidean: "szo-conex" (constraint extrapolation), "zo-penalty" (exact penalty), "zo-sgd" (descent on a quadratic penalty).
     geometry: p >= 2, a MirrorMap, or "auto", which is 2 (Euclidean).
     maxfev: the most evaluations of fun, never exceeded; unless given 500 d, or what some 200 steps cost if that is more.
@@ -78,7 +79,7 @@ def minimize(
     progress: show a line with evaluations, rate, time left, objective, violation and residual while the run goes on.
     checkpoint: a folder that keeps the run: its state, the values received, and a trace that can be read meanwhile. resume: continue
         what the folder holds, bit for bit, or begin where it is empty; `maxfev` may be larger then, all else has to be the same.
-    options: of the method, see `MDLALOptions`, `MultiStageOptions`, `SZOConExOptions`, ... in `zolal.methods`.
+    options: of the method, see `AutoOptions`, `MDLALOptions`, `MultiStageOptions`, `SZOConExOptions`, ... in `zolal.methods`.
 
     >>> import zolal
     >>> res = zolal.minimize(lambda x: (x - 1) @ (x - 1), [0.0, 0.0], maxfev=2000, rng=0, options=dict(step_size=0.2))

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, final
 
-from zolal._array import Array, concatenate, split
+from zolal._array import Array, concatenate, split, to_numpy
 from zolal._checks import positive_int
 from zolal.constraints import Equalities, as_constraints
 from zolal.errors import InvalidArgumentError
-from zolal.mirror import Block, Euclidean, MirrorMap
+from zolal.mirror import Block, Euclidean, Linearization, MirrorMap
 from zolal.regularizers import BlockSum, Regularizer, Zero
 from zolal.sets import ConvexSet, Product, WholeSpace
 
@@ -97,6 +97,11 @@ class SlackForm:
         """c(z), shape (m,)."""
         x, slacks = split(z, self.sizes)
         return self.equalities.value(x, slacks)
+
+    def linearization(self, x: Array) -> Linearization:
+        """The constraints at x with their slacks eliminated: values and derivatives that ought to lie in intervals."""
+        value = to_numpy(self.equalities.signed_value(x)).astype(float)
+        return Linearization(value, self.equalities.signed_jacobian(x), *self.equalities.interval)
 
     def gradient(self, z: Array, gradient: Array, multipliers: Array) -> Array:
         """(gradient, 0) + grad c(z)^T multipliers: f does not depend on the slacks."""

@@ -8,7 +8,7 @@ from typing import Any, Protocol, final
 from zolal._array import Array, copied
 from zolal.certify import NOTHING, certify, check_batch
 from zolal.errors import ConstraintError, ObjectiveError
-from zolal.estimators.base import QueryBatch
+from zolal.estimators.base import Queries, QueryBatch
 from zolal.evaluate import Crew, evaluate
 from zolal.faults import Answer, Evaluation, FaultPolicy, Ledger
 from zolal.interrupts import Interrupts
@@ -171,7 +171,7 @@ class Session:
         for observer in self.observers:
             observer.begun(self)
 
-    def _confirmed(self, start: Snapshot) -> Generator[QueryBatch, Evaluation, Result]:
+    def _confirmed(self, start: Snapshot) -> Generator[Queries, Evaluation, Result]:
         """Run and check; where the check does not confirm the run's own residual, go on, and check again after as many steps as before."""
         while True:
             outcome = yield from conversation(self.setup.method.solver, start.state, self._rule(start), self._recorded, start.nfev)
@@ -199,12 +199,12 @@ class Session:
     def _here(self, snapshot: Snapshot) -> Snapshot:
         return replace(snapshot, nfev=self.spent, batches=self.batches, failures=tuple(self.failures.items()))
 
-    def _checked(self, outcome: Outcome) -> Generator[QueryBatch, Evaluation, Result]:
+    def _checked(self, outcome: Outcome) -> Generator[Queries, Evaluation, Result]:
         method, state = self.setup.method, outcome.state
         if outcome.stop.status in UNCHECKED or not method.check_directions:
             return self._summary(outcome)
         x = state.form.variables(method.solver.output(state).z)
-        smoothing = method.smoothing(max(state.k - 1, 0))
+        smoothing = method.solver.check_smoothing(state) or method.smoothing(max(state.k - 1, 0))
         batch = check_batch(x, method.directions, method.check_directions, smoothing, state.seed, state.k)
         self.checking = True
         evaluation = yield batch
@@ -225,7 +225,7 @@ class Session:
             fun_error=certificate.fun_error,
             nfev=nfev + certificate.nfev,
             nit=state.k,
-            success=stop.status not in UNCHECKED and certificate.kkt.below(tol) and maxcv <= tol,
+            success=stop.status not in UNCHECKED and certificate.kkt.below(tol, solver.stationarity_tolerance(state, tol)) and maxcv <= tol,
             status=stop.status,
             message=_message(stop.sentence, state.form.equalities.num_rows, maxcv, certificate.kkt, tol),
             maxcv=maxcv,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from registry import DIRECTIONS
-from zolal.directions import Directions, Gaussian, Rademacher, Sphere
+from zolal.directions import Directions, Gaussian, Orthogonal, Rademacher, Sphere
 from zolal.directions._normal import inverse_normal
 from zolal.errors import InvalidArgumentError
 
@@ -73,40 +73,40 @@ def test_a_range_of_rows_is_a_slice_of_all_rows(kind, start, length):
 
 @every_kind
 def test_a_longer_vector_begins_with_the_same_words(kind):
-    if kind is not Sphere:  # whose entries are scaled by the length of the whole vector
+    if kind not in (Sphere, Orthogonal):  # whose entries depend on the length of the whole vector
         np.testing.assert_array_equal(kind(50, 3).rows(), kind(90, 3).rows()[:, :50])
 
 
 @every_kind
 def test_another_seed_iteration_stream_or_number_gives_an_independent_row(kind):
-    """10 rows with nothing in common but one number of their identity: 45 correlations of d = 20000 entries, z = r sqrt(d)."""
+    """10 rows with nothing in common but one number of their identity: 45 correlations of d = 2^14 entries, z = r sqrt(d)."""
     names = [dict(), dict(seed=1), dict(seed=10), dict(iteration=1), dict(iteration=10), dict(stream=1), dict(stream=10), dict(seed=2**64)]
-    rows = [kind(20_000, 1, **name).rows()[0] for name in names] + list(kind(20_000, 66).rows()[[1, 65]])
-    z = np.corrcoef(rows)[np.triu_indices(len(rows), 1)] * math.sqrt(20_000)
+    rows = [kind(16_384, 1, **name).rows()[0] for name in names] + list(kind(16_384, 66).rows()[[1, 65]])
+    z = np.corrcoef(rows)[np.triu_indices(len(rows), 1)] * math.sqrt(16_384)
     assert np.abs(z).max() <= limit(z.size)
 
 
 @every_kind
 def test_directions_of_one_iteration_are_uncorrelated(kind):
-    """130 directions, 8385 correlations of d = 20000 entries, across word boundaries too; z = r sqrt(d)."""
-    z = np.corrcoef(kind(20_000, 130, seed=5).rows())[np.triu_indices(130, 1)] * math.sqrt(20_000)
+    """130 directions, 8385 correlations of d = 2^14 entries, across word boundaries too; z = r sqrt(d)."""
+    z = np.corrcoef(kind(16_384, 130, seed=5).rows())[np.triu_indices(130, 1)] * math.sqrt(16_384)
     assert np.abs(z).max() <= limit(z.size)
 
 
 @every_kind
 def test_one_direction_is_uncorrelated_over_iterations_and_over_seeds(kind):
-    """Direction 0 at 60 iterations and under 60 seeds: 7140 correlations of d = 20000 entries; z = r sqrt(d)."""
-    rows = [kind(20_000, 1, seed=9, iteration=k).rows()[0] for k in range(60)] + [
-        kind(20_000, 1, seed=s).rows()[0] for s in range(100, 160)
+    """Direction 0 at 60 iterations and under 60 seeds: 7140 correlations of d = 2^14 entries; z = r sqrt(d)."""
+    rows = [kind(16_384, 1, seed=9, iteration=k).rows()[0] for k in range(60)] + [
+        kind(16_384, 1, seed=s).rows()[0] for s in range(100, 160)
     ]
-    z = np.corrcoef(rows)[np.triu_indices(len(rows), 1)] * math.sqrt(20_000)
+    z = np.corrcoef(rows)[np.triu_indices(len(rows), 1)] * math.sqrt(16_384)
     assert np.abs(z).max() <= limit(z.size)
 
 
 @every_kind
 def test_neighbouring_coordinates_are_uncorrelated(kind):
     """Products u_i u_{i+lag} of one direction, for 200 lags: each mean of 10^5 products is normal with variance 1 / 10^5."""
-    u = kind(100_200, 1, seed=11).rows()[0]
+    u = kind(2**17, 1, seed=11).rows()[0]
     z = np.array([u[:100_000] @ u[lag : lag + 100_000] for lag in range(1, 201)]) / math.sqrt(100_000)
     assert np.abs(z).max() <= limit(200)
 
@@ -124,11 +124,11 @@ def test_every_coordinate_is_balanced_over_directions():
 
 
 def test_triples_of_bits_are_balanced():
-    """Products of three signs u_i u_j u_k within a row and of one coordinate over three directions; 2000 comparisons of 13000 or 20000."""
+    """Products of three signs u_i u_j u_k within a row and of one coordinate over three directions; 2000 comparisons of 13000 or 16384."""
     rng, U = np.random.default_rng(0), samples(Rademacher, 60, 13_000)
-    V = Rademacher(20_000, 130, seed=17).rows()
+    V = Rademacher(16_384, 130, seed=17).rows()
     across = [np.prod(U[:, rng.choice(60, 3, replace=False)], axis=1).sum() / math.sqrt(13_000) for _ in range(1000)]
-    along = [np.prod(V[rng.choice(130, 3, replace=False)], axis=0).sum() / math.sqrt(20_000) for _ in range(1000)]
+    along = [np.prod(V[rng.choice(130, 3, replace=False)], axis=0).sum() / math.sqrt(16_384) for _ in range(1000)]
     assert np.abs(across + along).max() <= limit(2000)
 
 
@@ -222,7 +222,7 @@ def test_other_backends_give_the_same_bits(kind, j, dimension, seed, iteration, 
 @settings(max_examples=10)
 @given(data=st.data(), dimension=st.integers(1, 40), **identities)
 def test_other_backends_give_the_same_sums(kind, data, dimension, seed, iteration, stream):
-    count = data.draw(st.integers(1, 130 if kind is Rademacher else 3))  # only signs share words
+    count = data.draw(st.integers(1, 130 if kind in (Rademacher, Orthogonal) else 3))  # only these share work
     directions, rng = kind(dimension, count, seed, iteration, stream), np.random.default_rng(seed)
     w, v = rng.standard_normal(count), rng.standard_normal(dimension)
     for xp in (pytest.importorskip("array_api_strict"), pytest.importorskip("torch")):
@@ -306,4 +306,4 @@ def test_the_moment_constant_of_sphere_and_gaussian_bounds_the_moment(kind, p, d
 
 
 def test_the_registry_holds_every_kind():
-    assert set(DIRECTIONS) == {Rademacher, Sphere, Gaussian} == set(Directions.__subclasses__())
+    assert set(DIRECTIONS) == {Rademacher, Sphere, Gaussian, Orthogonal} == set(Directions.__subclasses__())

@@ -66,7 +66,7 @@ BAD_OPTIONS = {
     "no initial directions": (dict(num_initial_directions=0), "options['num_initial_directions']` must be a positive integer, got 0"),
     "directions a list": (dict(directions=["sphere"]), "got ['sphere']"),
     "share_base a word": (dict(share_base="no"), "options['share_base']` must be True or False, got 'no'"),
-    "unknown directions": (dict(directions="cube"), "'rademacher', 'sphere', 'gaussian', got 'cube'"),
+    "unknown directions": (dict(directions="cube"), "'rademacher', 'sphere', 'gaussian', 'orthogonal', got 'cube'"),
     "unknown output": (dict(output="median"), "got 'median'"),
     "no iterations": (dict(max_iterations=0), "positive integer, got 0"),
     "negative check": (dict(kkt_directions=-1), "nonnegative integer, got -1"),
@@ -98,7 +98,7 @@ BAD_ARGUMENTS = {
     "options are a word": (dict(options="fast"), "'fast'"),
     "method unknown": (
         dict(method="bfgs"),
-        "`method` must be one of ['mdlal', 'multistage', 'szo-conex', 'zo-penalty', 'zo-sgd'], got 'bfgs'",
+        "`method` must be one of ['auto', 'mdlal', 'multistage', 'szo-conex', 'zo-penalty', 'zo-sgd'], got 'bfgs'",
     ),
     "method a list": (dict(method=["mdlal"]), "got ['mdlal']"),
     "geometry below 2": (dict(geometry=1.5), "number p >= 2, a MirrorMap or 'auto', got 1.5"),

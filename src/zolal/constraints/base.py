@@ -6,7 +6,7 @@ from typing import Any, final
 
 import numpy as np
 import scipy.sparse
-from array_api_compat import is_array_api_obj
+from array_api_compat import device, is_array_api_obj
 from scipy.sparse.linalg import LinearOperator
 
 from zolal._array import Array, copied, like, namespace, to_numpy
@@ -64,6 +64,21 @@ class Constraint:
             return jacobian
         dense = _real("Jacobian", jacobian, x)
         return namespace(x).reshape(dense, (1, -1)) if dense.ndim == 1 else dense
+
+    def rows_at(self, x: Array, rows: int) -> Array:
+        """The Jacobian as a dense array of shape (rows, d), row by row from `vjp` where that is all there is."""
+        xp = namespace(x)
+        if self.vjp is not None:
+            units = xp.eye(rows, dtype=x.dtype, device=device(x))
+            return xp.stack([self.vjp_at(x, units[i, :]) for i in range(rows)])
+        jacobian = self.jacobian_at(x)
+        if scipy.sparse.issparse(jacobian):
+            jacobian = like(jacobian.toarray(), x)
+        elif isinstance(jacobian, LinearOperator):
+            jacobian = _real("Jacobian", _call("jac", jacobian.rmatmat, np.eye(rows)).T, x)
+        if tuple(jacobian.shape) != (rows, x.shape[0]):
+            raise ConstraintError(f"The Jacobian of the constraint must have shape {(rows, x.shape[0])}, got {tuple(jacobian.shape)}.")
+        return jacobian
 
     def check_at(self, x: Array) -> int:
         """The number of rows; raises one sentence if fun, jac, vjp or the bounds do not fit together at x."""

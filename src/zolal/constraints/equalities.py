@@ -9,8 +9,10 @@ from array_api_compat import device
 
 from zolal._array import Array, concatenate, is_finite, like, namespace, split, to_numpy, zeros
 from zolal.constraints.base import Constraint
-from zolal.errors import ConstraintError
+from zolal.errors import ConstraintError, UnsupportedError
 from zolal.sets import Box
+
+MOST_ENTRIES = 2**27  # of a dense Jacobian
 
 
 @final
@@ -78,6 +80,32 @@ class Equalities:
         if not is_finite(total):
             raise ConstraintError("The derivative of a constraint is not finite.")
         return total, xp.take(y, self._index(y, self.slack_rows))
+
+    def signed_value(self, x: Array) -> Array:
+        """sign * fun(x) + offset, shape (m,): what `interval` bounds."""
+        return self._signed(x)
+
+    def signed_jacobian(self, x: Array) -> Array:
+        """The derivative of `signed_value`, a dense array of shape (m, d)."""
+        xp, d = namespace(x), x.shape[0]
+        if self.num_rows * d > MOST_ENTRIES:
+            raise UnsupportedError(
+                f"This method forms the Jacobian of the constraints, here {self.num_rows} x {d}; at most {MOST_ENTRIES} entries are "
+                "supported. Simple bounds belong in `bounds` or `region`; method 'mdlal' never forms the Jacobian."
+            )
+        if self.num_rows == 0:
+            return xp.reshape(zeros(0, x), (0, d))
+        rows = xp.concat([part.rows_at(x, count) for part, count in zip(self.parts, self.row_counts, strict=True)], axis=0)
+        if not bool(xp.all(xp.isfinite(rows))):
+            raise ConstraintError("The derivative of a constraint is not finite.")
+        return like(self.sign, x)[:, None] * rows
+
+    @property
+    def interval(self) -> tuple[np.ndarray, np.ndarray]:
+        """The bounds of `signed_value`: [0, 0] for an equality, [-limit, 0] where there is a slack."""
+        lower = np.zeros(self.num_rows)
+        lower[self.slack_rows] = -self.slack_limit
+        return lower, np.zeros(self.num_rows)
 
     def violation(self, x: Array) -> float:
         """The largest violation of a row in the user's own terms; 0 when x is feasible."""

@@ -4,7 +4,7 @@ import pickle
 import sys
 import tempfile
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, cast, final
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from zolal.crews.base import timed_answers
 from zolal.errors import UnsupportedError
-from zolal.estimators.base import QueryBatch
+from zolal.estimators.base import Queries
 from zolal.problem import Problem
 
 HELD = 12  # parts that a worker keeps
@@ -31,7 +31,7 @@ class Cargo:
     """Queries of one batch for one worker. numbers: of the problem and of the base points. parts: those that are sent along."""
 
     owner: str
-    outline: QueryBatch  # without base points
+    outline: Queries  # without base points
     numbers: tuple[int, ...]
     parts: dict[int, Any]
     indices: list[int]
@@ -70,9 +70,9 @@ class Spool:
         self.folder.cleanup()
 
 
-def without_bases(batch: QueryBatch) -> QueryBatch:
+def without_bases(batch: Queries) -> Queries:
     """The few numbers that describe a batch beside its base points."""
-    return replace(batch, bases=())
+    return batch.with_bases(())
 
 
 def deliver(cargo: Cargo) -> Any:
@@ -88,7 +88,7 @@ def deliver(cargo: Cargo) -> Any:
         _held.move_to_end((cargo.owner, number))
     while len(_held) > HELD:
         _held.popitem(last=False)
-    answers, seconds = timed_answers(cast(Problem, found[0]), replace(cargo.outline, bases=tuple(found[1:])), cargo.indices)
+    answers, seconds = timed_answers(cast(Problem, found[0]), cargo.outline.with_bases(tuple(found[1:])), cargo.indices)
     return [tuple(answer) for answer in answers], seconds
 
 

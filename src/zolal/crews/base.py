@@ -12,7 +12,7 @@ from typing import Any, final
 import numpy as np
 
 from zolal._array import Array, to_numpy
-from zolal.estimators.base import QueryBatch
+from zolal.estimators.base import Queries
 from zolal.evaluate import answer_queries, objective_alone
 from zolal.faults import Answer
 from zolal.problem import Problem
@@ -69,7 +69,7 @@ def _identical(one: Array, other: Array) -> bool:
     return np.array_equal(a, b)
 
 
-def timed_answers(problem: Problem, batch: QueryBatch, indices: Sequence[int]) -> tuple[list[Answer], float]:
+def timed_answers(problem: Problem, batch: Queries, indices: Sequence[int]) -> tuple[list[Answer], float]:
     """The answers and the seconds that they took."""
     started = time.perf_counter()
     answers = answer_queries(problem, batch, indices)
@@ -109,7 +109,7 @@ class FuturesCrew(ABC):
     def fetch(self, futures: list[Any]) -> None:  # noqa: B027
         """These futures are done, and their outcomes are asked for next; a chance to get them together."""
 
-    def begin(self, batch: QueryBatch) -> None:
+    def begin(self, batch: Queries) -> None:
         self.batch, self.pending, self.tasks, self.finished = batch, [], {}, queue.Queue()
 
     def submit(self, index: int) -> None:

@@ -4,7 +4,7 @@ from typing import Any, final
 
 from zolal.crews._cargo import Cargo, deliver, packed, without_bases
 from zolal.crews.base import BaseNumbers, FuturesCrew
-from zolal.estimators.base import QueryBatch
+from zolal.estimators.base import Queries
 from zolal.faults import Answer
 from zolal.problem import Problem
 
@@ -35,7 +35,7 @@ class DaskCrew(FuturesCrew):
     def num_workers(self) -> int:
         return self.threads
 
-    def begin(self, batch: QueryBatch) -> None:
+    def begin(self, batch: Queries) -> None:
         super().begin(batch)
         if time.monotonic() > self.next_count:
             self.threads = max(1, sum(self.client.nthreads().values()))

@@ -6,7 +6,7 @@ import numpy as np
 
 from zolal.crews._cargo import Absent, Cargo, Spool, deliver, packed, without_bases
 from zolal.crews.base import BaseNumbers, FuturesCrew, timed_answers
-from zolal.estimators.base import QueryBatch
+from zolal.estimators.base import Queries
 from zolal.faults import Answer
 from zolal.problem import Problem
 
@@ -35,7 +35,7 @@ class ExecutorCrew(FuturesCrew):
     def num_workers(self) -> int:
         return getattr(self.executor, "_max_workers", None) or 1
 
-    def begin(self, batch: QueryBatch) -> None:
+    def begin(self, batch: Queries) -> None:
         super().begin(batch)
         if self.shares_memory:
             return

@@ -5,7 +5,7 @@ import pickle
 import signal
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from multiprocessing import connection
 from typing import Any, final
 
@@ -14,7 +14,7 @@ import numpy as np
 from zolal.crews._cargo import without_bases
 from zolal.crews.base import BaseNumbers, too_slow
 from zolal.errors import UnsupportedError
-from zolal.estimators.base import QueryBatch
+from zolal.estimators.base import Queries
 from zolal.evaluate import answer_queries, objective_alone
 from zolal.faults import Answer
 from zolal.problem import Problem
@@ -53,7 +53,7 @@ class ProcessCrew:
         self.bases, self.pending = BaseNumbers(), list[int]()
         self.batches = self.sent_bytes = 0
 
-    def begin(self, batch: QueryBatch) -> None:
+    def begin(self, batch: Queries) -> None:
         while len(self.workers) < self.count:
             self.workers.append(self._start())
         for worker in self.workers[:]:
@@ -192,5 +192,5 @@ def _serve(problem: Problem, pipe: Any, inherited: Sequence[Any]) -> None:
         if told is not None:
             outline, numbers, parts = told
             held = {number: parts[number] if number in parts else held[number] for number in numbers}
-            batch = replace(outline, bases=tuple(held[number] for number in numbers))
+            batch = outline.with_bases(tuple(held[number] for number in numbers))
         pipe.send_bytes(pickle.dumps([tuple(answer) for answer in answer_queries(problem, batch, indices)]))

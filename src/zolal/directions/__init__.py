@@ -2,7 +2,8 @@
 
 from zolal.directions.base import Directions
 from zolal.directions.gaussian import Gaussian
+from zolal.directions.orthogonal import Orthogonal
 from zolal.directions.rademacher import Rademacher
 from zolal.directions.sphere import Sphere
 
-__all__ = ["Directions", "Gaussian", "Rademacher", "Sphere"]
+__all__ = ["Directions", "Gaussian", "Orthogonal", "Rademacher", "Sphere"]

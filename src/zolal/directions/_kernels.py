@@ -10,7 +10,7 @@ from zolal.directions._hashing import LOW, MULTIPLIERS
 
 M1, M2, M3 = (np.uint64(m) for m in MULTIPLIERS)
 MASK, HALF, BYTE = np.uint64(LOW), np.uint64(32), np.uint64(255)
-S8, S12, S16, S20, S24, S63 = (np.uint64(s) for s in (8, 12, 16, 20, 24, 63))
+ONE, S2, S4, S8, S12, S16, S20, S24, S63 = (np.uint64(s) for s in (1, 2, 4, 8, 12, 16, 20, 24, 63))
 
 
 @numba.njit(inline="always")
@@ -129,3 +129,23 @@ def _sqrt(x):
     high = scaled - (scaled - root)
     low = root - high
     return root + (((x - high * high) - 2.0 * (high * low)) - low * low) / (2.0 * root)
+
+
+@numba.njit(cache=True, nogil=True)
+def signs(dimension, keys):
+    """+1 or -1 per coordinate: -1 where the last bit of the hashed word is set."""
+    out = np.empty(dimension)
+    for i in range(dimension):
+        out[i] = 1.0 - 2.0 * np.float64(np.int64(_word(i, keys[0], keys[1], keys[2]) & ONE))
+    return out
+
+
+@numba.njit(cache=True, nogil=True)
+def shift_row(point, scale, first, size, row, keys):
+    """Point += scale times one row of a Hadamard matrix with hashed signs, on one block of coordinates; a sign is the parity of bits."""
+    for i in range(size):
+        common = np.uint64(i & row)
+        for move in (S16, S8, S4, S2, ONE):
+            common ^= common >> move
+        bit = (common ^ _word(first + i, keys[0], keys[1], keys[2])) & ONE
+        point[first + i] += -scale if bit else scale

@@ -3,18 +3,18 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, final
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol, final
 
 import numpy as np
 
 from zolal._array import Array, copied, is_numpy, namespace, norm
 from zolal._checks import positive, positive_int, require
-from zolal.directions import Directions, Gaussian, Rademacher, Sphere
+from zolal.directions import Directions, Gaussian, Orthogonal, Rademacher, Sphere
 from zolal.errors import InvalidArgumentError
 from zolal.schedules import Schedule, as_schedule
 
-KINDS: dict[str, type[Directions]] = {kind.kind: kind for kind in (Rademacher, Sphere, Gaussian)}
+KINDS: dict[str, type[Directions]] = {kind.kind: kind for kind in (Rademacher, Sphere, Gaussian, Orthogonal)}
 
 
 class SampleKey(NamedTuple):
@@ -34,6 +34,54 @@ class Query(NamedTuple):
     sample: SampleKey
 
 
+class Queries(Protocol):
+    """A batch of evaluations, described and not materialised: what evaluators, crews, the loop and the record need of it."""
+
+    @property
+    def bases(self) -> tuple[Array, ...]: ...
+
+    @property
+    def directions(self) -> Directions: ...
+
+    @property
+    def smoothing(self) -> float: ...
+
+    @property
+    def resolved(self) -> bool: ...
+
+    def __len__(self) -> int: ...
+
+    def query(self, i: int) -> Query: ...
+
+    def point(self, i: int) -> Array: ...
+
+    def points(self, start: int, stop: int) -> Array: ...
+
+    def rows(self, indices: Iterable[int]) -> Array: ...
+
+    def kept(self, values: np.ndarray) -> np.ndarray: ...
+
+    def is_shared(self, i: int) -> bool: ...
+
+    def base_values(self, values: np.ndarray) -> np.ndarray: ...
+
+    def with_bases(self, bases: tuple[Array, ...]) -> "Queries": ...
+
+
+def points_in_rows(batch: Queries, indices: Iterable[int]) -> Array:
+    """The points of the given evaluations as rows, those of a range in one piece."""
+    wanted = list(indices)
+    if wanted == list(range(wanted[0], wanted[-1] + 1)):
+        return batch.points(wanted[0], wanted[-1] + 1)
+    return namespace(batch.bases[0]).stack([batch.point(i) for i in wanted])
+
+
+def moves_every_coordinate(smoothing: float, bases: tuple[Array, ...]) -> bool:
+    """Whether nu still moves the largest coordinate; otherwise all slopes would be 0, which says nothing."""
+    limits = (8.0 * float(namespace(base).finfo(base.dtype).eps) * norm(base, math.inf) for base in bases)
+    return all(smoothing > limit for limit in limits)
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class QueryBatch:
@@ -41,40 +89,47 @@ class QueryBatch:
 
     Queries come base by base. With `share_base` one sample xi serves the whole batch, and each base is evaluated once: F(x; xi), then
     F(x + nu u_j; xi) for every j. Otherwise each direction has a sample of its own: F(x; xi_j), F(x + nu u_j; xi_j) for every j.
+    With `central` the second point of a direction is x - nu u_j instead of the base, which is never evaluated.
     """
 
     bases: tuple[Array, ...]
     smoothing: float
     directions: Directions
     share_base: bool = False
+    central: bool = False
 
     @property
     def per_base(self) -> int:
         n = self.directions.count
-        return n + 1 if self.share_base else 2 * n
+        return n + 1 if self._has_one_base_value else 2 * n
+
+    @property
+    def _has_one_base_value(self) -> bool:
+        return self.share_base and not self.central
 
     def __len__(self) -> int:
         return self.per_base * len(self.bases)
 
     @property
     def resolved(self) -> bool:
-        """Whether nu still moves the largest coordinate; otherwise all slopes would be 0, which says nothing."""
-        limits = (8.0 * float(namespace(base).finfo(base.dtype).eps) * norm(base, math.inf) for base in self.bases)
-        return all(self.smoothing > limit for limit in limits)
+        return moves_every_coordinate(self.smoothing, self.bases)
 
     def query(self, i: int) -> Query:
         """The i-th evaluation's identity."""
         base, position = divmod(i, self.per_base)
-        if self.share_base:
+        if self._has_one_base_value:
             return Query(base, position - 1 if position else None, self._sample(0))
         direction, moved = divmod(position, 2)
-        return Query(base, direction if moved else None, self._sample(direction))
+        return Query(base, direction if moved or self.central else None, self._sample(0 if self.share_base else direction))
 
     def point(self, i: int) -> Array:
         """The i-th evaluation's point."""
         query = self.query(i)
         base = self.bases[query.base]
-        return copied(base) if query.direction is None else self.directions.shift(base, self.smoothing, query.direction)
+        if query.direction is None:
+            return copied(base)
+        backward = self.central and i % 2 == 0
+        return self.directions.shift(base, -self.smoothing if backward else self.smoothing, query.direction)
 
     def points(self, start: int, stop: int) -> Array:
         """The points of evaluations start, ..., stop-1 as rows; NumPy's are written once, where they stay."""
@@ -90,29 +145,37 @@ class QueryBatch:
 
     def _write_points(self, base: np.ndarray, low: int, rows: np.ndarray) -> None:
         """Rows <- the points of one base's evaluations, from its number `low` on."""
-        if self.share_base:
+        if self._has_one_base_value:
             still, moved, direction = (rows[:1], rows[1:], 0) if low == 0 else (rows[:0], rows, low - 1)
         else:
             still, moved, direction = rows[low % 2 :: 2], rows[1 - low % 2 :: 2], low // 2
-        still[:] = base
+        if self.central:
+            self.directions.write_shifts(base, -self.smoothing, (low + 1) // 2, still)
+        else:
+            still[:] = base
         self.directions.write_shifts(base, self.smoothing, direction, moved)
 
     def arrange(self, still: np.ndarray, moved: np.ndarray) -> np.ndarray:
-        """The values of all queries, in order, from one per base, shape (bases,), and one per base and direction, shape (bases, n)."""
-        if self.share_base:
+        """The values of all queries, in order, from one per base, shape (bases,), and one per base and direction, shape (bases, n).
+
+        When central the first are those at x - nu u_j, shape (bases, n).
+        """
+        if self._has_one_base_value:
             return np.concatenate([still[:, None], moved], axis=1).reshape(-1)
-        return np.stack([np.broadcast_to(still[:, None], moved.shape), moved], axis=-1).reshape(-1)
+        return np.stack([still if self.central else np.broadcast_to(still[:, None], moved.shape), moved], axis=-1).reshape(-1)
 
     def rows(self, indices: Iterable[int]) -> Array:
         """The points of the given evaluations as rows."""
-        wanted = list(indices)
-        if wanted == list(range(wanted[0], wanted[-1] + 1)):
-            return self.points(wanted[0], wanted[-1] + 1)
-        return namespace(self.bases[0]).stack([self.point(i) for i in wanted])
+        return points_in_rows(self, indices)
 
     def slopes(self, values: np.ndarray) -> np.ndarray:
-        """[F(x + nu u_j; xi_j) - F(x; xi_j)] / nu, shape (bases, n); NaN where one of the two values is missing."""
+        """[F(x + nu u_j; xi_j) - F(x; xi_j)] / nu, shape (bases, n), or [F(x + nu u_j; xi_j) - F(x - nu u_j; xi_j)] / (2 nu) if central.
+
+        NaN where one of the two values is missing.
+        """
         by_base = np.asarray(values, dtype=float).reshape(len(self.bases), self.per_base)
+        if self.central:
+            return (by_base[:, 1::2] - by_base[:, 0::2]) / (2.0 * self.smoothing)
         if self.share_base:
             return (by_base[:, 1:] - by_base[:, :1]) / self.smoothing
         return (by_base[:, 1::2] - by_base[:, 0::2]) / self.smoothing
@@ -130,23 +193,32 @@ class QueryBatch:
         return np.where(missing, 0.0, weights) / max(weights.size - int(missing.sum()), 1)
 
     def base_values(self, values: np.ndarray) -> np.ndarray:
-        """The values at the first base point that are there: one with a shared base, otherwise one per direction."""
+        """The values at the first base point that are there: one with a shared base, otherwise one per direction.
+
+        When central these are the means of the pairs.
+        """
         first = np.asarray(values, dtype=float)[: self.per_base]
-        found = first[:1] if self.share_base else first[0::2]
+        if self.central:
+            found = 0.5 * (first[0::2] + first[1::2])
+        else:
+            found = first[:1] if self.share_base else first[0::2]
         return found[~np.isnan(found)]
 
     def is_shared(self, i: int) -> bool:
         """Whether every direction needs the i-th value."""
-        return self.share_base and i % self.per_base == 0
+        return self._has_one_base_value and i % self.per_base == 0
+
+    def with_bases(self, bases: tuple[Array, ...]) -> "QueryBatch":
+        """The same batch around other base points."""
+        return replace(self, bases=bases)
 
     def _sample(self, index: int) -> SampleKey:
         return SampleKey(self.directions.seed, self.directions.iteration, self.directions.stream, index)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """What an estimator carries from one iteration to the next: the last point and the last gradient estimate."""
+    """What an estimator carries from one iteration to the next: the last point and the last gradient estimate, or more."""
 
     seed: int
     point: Array | None = None

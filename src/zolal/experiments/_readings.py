@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from zolal.estimators.base import QueryBatch
+from zolal.estimators.base import Queries
 from zolal.evaluate import Evaluation, draw_sample
 from zolal.kkt import gradient_mapping
 from zolal.lagrangian import penalized_multipliers
@@ -90,7 +90,7 @@ class MinibatchEvaluator:
 
     problem: Problem
 
-    def __call__(self, batch: QueryBatch) -> Evaluation:
+    def __call__(self, batch: Queries) -> Evaluation:
         xi = draw_sample(self.problem.sample, batch.query(0).sample)  # type: ignore[arg-type]
         return Evaluation(self.problem.objective(batch.points(0, len(batch)), [xi] * len(batch)), len(batch))
 

@@ -5,12 +5,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from zolal.errors import InvalidArgumentError
+from zolal.methods.auto import AutoOptions
 from zolal.methods.base import Method, Options
 from zolal.methods.baselines import SZOConExOptions, ZOPenaltyOptions, ZOSGDOptions
 from zolal.methods.mdlal import MDLALOptions, MultiStageOptions
 
 __all__ = [
     "METHODS",
+    "AutoOptions",
     "MDLALOptions",
     "Method",
     "MultiStageOptions",
@@ -22,6 +24,7 @@ __all__ = [
 ]
 
 METHODS: dict[str, Any] = {
+    "auto": AutoOptions,
     "mdlal": MDLALOptions,
     "multistage": MultiStageOptions,
     "szo-conex": SZOConExOptions,

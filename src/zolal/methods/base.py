@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from zolal._checks import nonnegative_int, positive, positive_int, require
+from zolal._checks import is_number, nonnegative_int, positive, positive_int, require
 from zolal.estimators import Estimator, Momentum
+from zolal.mirror import Euclidean, MirrorMap, SmoothedLq
 from zolal.schedules import Schedule, as_schedule, momentum_weight
 from zolal.solvers import Solver
 
@@ -82,3 +83,14 @@ class Options(ABC):
 
 def _label(name: str) -> str:
     return f"options[{name!r}]"
+
+
+def as_mirror(geometry: Any, delta: float) -> MirrorMap:
+    """A mirror map from p, a map, or "auto"."""
+    if isinstance(geometry, MirrorMap):
+        return geometry
+    if isinstance(geometry, str):
+        require(geometry == "auto", "geometry", "be a number p >= 2, a MirrorMap or 'auto'", geometry)
+        return Euclidean()
+    require(is_number(geometry) and geometry >= 2, "geometry", "be a number p >= 2, a MirrorMap or 'auto'", geometry)
+    return Euclidean() if geometry == 2 else SmoothedLq(geometry, delta)

@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
-from zolal._checks import is_number, nonnegative, positive, positive_int, require
+from zolal._checks import nonnegative, positive, positive_int, require
 from zolal.estimators import Estimator
-from zolal.methods.base import Check, Method, Options
-from zolal.mirror import Euclidean, MirrorMap, SmoothedLq
+from zolal.methods.base import Check, Method, Options, as_mirror
 from zolal.schedules import Schedule, as_schedule
 from zolal.solvers import MDLAL, MultiStage, Stage
 from zolal.solvers.mdlal import OUTPUTS
@@ -73,14 +72,3 @@ class MultiStageOptions(MDLALOptions):
 
 def _scaled(schedule: Schedule, factor: float) -> Schedule:
     return lambda k: factor * schedule(k)
-
-
-def as_mirror(geometry: Any, delta: float) -> MirrorMap:
-    """A mirror map from p, a map, or "auto"."""
-    if isinstance(geometry, MirrorMap):
-        return geometry
-    if isinstance(geometry, str):
-        require(geometry == "auto", "geometry", "be a number p >= 2, a MirrorMap or 'auto'", geometry)
-        return Euclidean()
-    require(is_number(geometry) and geometry >= 2, "geometry", "be a number p >= 2, a MirrorMap or 'auto'", geometry)
-    return Euclidean() if geometry == 2 else SmoothedLq(geometry, delta)

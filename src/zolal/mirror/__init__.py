@@ -3,6 +3,17 @@
 from zolal.mirror.base import MirrorMap, bregman_step
 from zolal.mirror.block import Block
 from zolal.mirror.euclidean import Euclidean
+from zolal.mirror.kept import KeptStep, Linearization, Subproblem, kept_curvature_step
 from zolal.mirror.smoothed_lq import SmoothedLq
 
-__all__ = ["Block", "Euclidean", "MirrorMap", "SmoothedLq", "bregman_step"]
+__all__ = [
+    "Block",
+    "Euclidean",
+    "KeptStep",
+    "Linearization",
+    "MirrorMap",
+    "SmoothedLq",
+    "Subproblem",
+    "bregman_step",
+    "kept_curvature_step",
+]

@@ -1,5 +1,6 @@
 """Solvers: sans-IO state machines."""
 
+from zolal.solvers.auto import Auto, AutoState
 from zolal.solvers.base import Candidate, Solver, State, TrackedState
 from zolal.solvers.mdlal import MDLAL, MDLALState
 from zolal.solvers.multistage import MultiStage, MultiStageState, Stage
@@ -10,6 +11,8 @@ from zolal.solvers.zo_sgd import ZOSGD, ZOSGDState
 __all__ = [
     "MDLAL",
     "ZOSGD",
+    "Auto",
+    "AutoState",
     "Candidate",
     "MDLALState",
     "MultiStage",

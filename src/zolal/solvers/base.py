@@ -7,7 +7,7 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar
 import numpy as np
 
 from zolal._array import Array
-from zolal.estimators.base import Memory, QueryBatch
+from zolal.estimators.base import Memory, Queries
 from zolal.problem import Problem, SlackForm
 
 
@@ -84,7 +84,7 @@ class Solver(ABC, Generic[S]):
         """The state before the first step."""
 
     @abstractmethod
-    def ask(self, state: S) -> QueryBatch:
+    def ask(self, state: S) -> Queries:
         """What to evaluate next; the same answer for the same state."""
 
     @abstractmethod
@@ -102,3 +102,11 @@ class Solver(ABC, Generic[S]):
     @abstractmethod
     def measures_at(self, state: S) -> tuple[Any, float]:
         """The geometry on z and the step size in which stationarity is measured now."""
+
+    def check_smoothing(self, state: S) -> float | None:
+        """The length per coordinate of the final check's differences, where the solver knows better than its options."""
+        return None
+
+    def stationarity_tolerance(self, state: S, tol: float) -> float:
+        """The stationarity that `tol` stands for."""
+        return tol

@@ -7,7 +7,7 @@ import numpy as np
 
 from zolal._array import Array
 from zolal._checks import positive_int, require
-from zolal.estimators import QueryBatch
+from zolal.estimators import Queries
 from zolal.mirror import MirrorMap
 from zolal.problem import Problem
 from zolal.solvers.base import Candidate, Solver, State
@@ -66,7 +66,7 @@ class MultiStage(Solver[MultiStageState]):
         inner = self.stages[0].solver.init(problem, x0, stage_seed(seed, 1))
         return MultiStageState(inner.form, seed, 0, inner.z, inner.c, inner.stationarity, inner.feasibility, inner, 1)
 
-    def ask(self, state: MultiStageState) -> QueryBatch:
+    def ask(self, state: MultiStageState) -> Queries:
         return self._solver(state).ask(state.inner)
 
     def tell(self, state: MultiStageState, values: np.ndarray) -> MultiStageState:

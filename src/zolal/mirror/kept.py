@@ -1,0 +1,138 @@
+"""The step that keeps the curvature of the penalty: constraints linearized inside the square, solved through its m-dimensional dual."""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+import numpy as np
+
+from zolal._array import Array, like, namespace, norm, to_numpy
+from zolal.mirror.base import MirrorMap, bregman_step
+from zolal.regularizers.base import Regularizer
+from zolal.sets.base import ConvexSet
+from zolal.sets.whole_space import WholeSpace
+
+NEWTON_STEPS = 30
+TOLERANCE = 1e-10
+ROUNDING = 64 * 2.220446049250313e-16
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Linearization:
+    """c + J (y - x), which ought to lie in [lower, upper], row by row.
+
+    value: c, shape (m,). jacobian: J, shape (m, d), in the namespace of x. lower, upper: shape (m,); equal for equalities.
+    """
+
+    value: np.ndarray
+    jacobian: Array
+    lower: np.ndarray
+    upper: np.ndarray
+
+    def excess(self, w: np.ndarray) -> np.ndarray:
+        """w minus its nearest point in [lower, upper]."""
+        return w - np.clip(w, self.lower, self.upper)
+
+    def scaled(self) -> tuple["Linearization", np.ndarray]:
+        """The rows divided by the lengths of their gradients, and those lengths (1 for an empty row)."""
+        xp = namespace(self.jacobian)
+        lengths = to_numpy(xp.sqrt(xp.sum(self.jacobian * self.jacobian, axis=1)))
+        lengths = np.where(lengths > 0.0, lengths, 1.0)
+        jacobian = self.jacobian / like(lengths, self.jacobian)[:, None]
+        return Linearization(self.value / lengths, jacobian, self.lower / lengths, self.upper / lengths), lengths
+
+
+class KeptStep(NamedTuple):
+    """x: the minimiser. multipliers: y with which the plain Bregman step along s + J^T y leads to x."""
+
+    x: Array
+    multipliers: np.ndarray
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Subproblem:
+    """<s, y> + h(y) + V(x, y) / eta over y in X: what is left once the constraints have a price."""
+
+    mirror: MirrorMap
+    region: ConvexSet
+    regularizer: Regularizer
+    x: Array
+    s: Array
+    step_size: float
+
+    def solve(self, model: Linearization, y: np.ndarray) -> Array:
+        """The Bregman step along s + J^T y."""
+        g = self.s + namespace(self.x).matmul(like(y, self.x), model.jacobian)
+        return bregman_step(self.mirror, self.region, self.regularizer, self.x, g, self.step_size)
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the minimiser is an affine function of the price: Euclidean, all of R^d, no regularizer."""
+        return self.mirror.p == 2.0 and isinstance(self.region, WholeSpace) and self.regularizer.elastic_weights == (0.0, 0.0)
+
+
+def kept_curvature_step(problem: Subproblem, model: Linearization, multipliers: np.ndarray, penalty: float) -> KeptStep:
+    """One step of the augmented Lagrangian with c linearized inside the square.
+
+    x^+ = argmin_{y in X} <s, y> + h(y) + V(x, y)/eta + (mu/2) dist^2(c + J (y - x) + lambda/mu, [lower, upper])
+
+    For equalities the last term is (mu/2) ||c + J (y - x) + lambda/mu||^2; inequalities have their slacks eliminated. The optimality
+    condition is that of the plain Bregman step along s + J^T y with y = mu (w - P(w)), w = c + J (x^+ - x) + lambda/mu: m equations for y,
+    solved by semismooth Newton steps whose derivatives are differences of Bregman steps (docs/algorithm.md). Not in the paper, which
+    linearizes the square too (Eq. (3.4)); then eta must shrink as mu grows, and here it need not.
+
+    problem: X, h, V, x, s and eta. model: c and J with their bounds. multipliers: lambda. penalty: mu.
+    """
+    if len(model.value) == 0:
+        return KeptStep(problem.solve(model, multipliers), multipliers)
+    y = np.asarray(multipliers, dtype=float)
+    x, w, gap = _mismatch(problem, model, multipliers, penalty, y)
+    for _ in range(NEWTON_STEPS):
+        size = norm(problem.s) + float(np.linalg.norm(y) + penalty * np.linalg.norm(model.excess(w)))
+        rounding = ROUNDING * penalty * float(np.linalg.norm(np.abs(model.value) + np.abs(w)))
+        if np.linalg.norm(gap) <= max(TOLERANCE * size, rounding):
+            break
+        outside = (w < model.lower) | (w > model.upper)
+        stiff = min(penalty, len(y) / max(problem.step_size * norm(namespace(problem.x).reshape(model.jacobian, (-1,))) ** 2, 1e-300))
+        price = norm(problem.s) + float(np.linalg.norm(y) + stiff * np.linalg.norm(model.excess(w)))
+        matrix = np.eye(len(y)) - penalty * outside[:, None] * _response(problem, model, y, x, price)
+        step = np.linalg.lstsq(matrix, -gap, rcond=None)[0]
+        found = _line_search(problem, model, multipliers, penalty, y, step, gap)
+        if found is None:
+            break
+        y, x, w, gap = found
+    return KeptStep(x, y)
+
+
+def _mismatch(problem: Subproblem, model: Linearization, lam: np.ndarray, mu: float, y: np.ndarray) -> tuple[Array, np.ndarray, np.ndarray]:
+    """The step for the price y, w there, and y - mu (w - P(w)), which is to vanish."""
+    x = problem.solve(model, y)
+    w = model.value + to_numpy(namespace(x).matmul(model.jacobian, x - problem.x)) + lam / mu
+    return x, w, y - mu * model.excess(w)
+
+
+def _response(problem: Subproblem, model: Linearization, y: np.ndarray, x: Array, price: float) -> np.ndarray:
+    """The derivative of J x(y), shape (m, m): -eta J J^T in closed form, or by differences of steps, short beside the price's own size."""
+    xp, m = namespace(x), len(y)
+    if problem.is_linear:
+        return -problem.step_size * to_numpy(xp.matmul(model.jacobian, model.jacobian.T))
+    epsilon = math.sqrt(float(xp.finfo(x.dtype).eps)) * max(price, 1e-300)
+    columns = [
+        to_numpy(xp.matmul(model.jacobian, problem.solve(model, y + epsilon * np.eye(m)[i]) - x)).astype(float) / epsilon for i in range(m)
+    ]
+    return np.stack(columns, axis=1)
+
+
+def _line_search(
+    problem: Subproblem, model: Linearization, lam: np.ndarray, mu: float, y: np.ndarray, step: np.ndarray, gap: np.ndarray
+) -> tuple[np.ndarray, Array, np.ndarray, np.ndarray] | None:
+    """The first of y + step, y + step/2, ... whose mismatch is smaller; None when rounding is all that is left."""
+    for halvings in range(8):
+        t = 0.5**halvings
+        trial = y + t * step
+        x, w, following = _mismatch(problem, model, lam, mu, trial)
+        if np.linalg.norm(following) <= (1.0 - 0.1 * t) * np.linalg.norm(gap):
+            return trial, x, w, following
+    return None

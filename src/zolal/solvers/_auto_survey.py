@@ -1,0 +1,140 @@
+"""What the automatic solver asks for in each phase, and what the answers say."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from zolal._array import Array, norm
+from zolal.directions import Orthogonal
+from zolal.estimators.survey import Probe, Survey
+from zolal.solvers._auto_parts import ADDITIVE, EXACT, SAMPLED, Anchor, Noise, Weighted
+
+FIRST = 4  # directions of the first batch
+REPEATS = 6  # more values at the start, where there is noise
+PAIRS = 8  # slopes measured with two samples each
+REPEAT_EVERY = 4  # iterations between two looks at the noise
+ROUNDING = 4.0 * 2.220446049250313e-16
+
+
+class Reading(NamedTuple):
+    """slopes along `directions` with their variances; f(x) with its variance; f(x) - f(anchor) with its variance, where there is one.
+
+    curvature: the mean curvature of f over all directions, so far. short: which slopes have the shorter length. repeat: a square whose mean
+    is the noise's variance, where there was one to see. second: F(x) + F(2a - x) - 2 F(a) around the anchor a, with one sample.
+    """
+
+    directions: Orthogonal
+    slopes: np.ndarray
+    variances: np.ndarray
+    value: float
+    variance: float
+    change: float
+    change_variance: float
+    curvature: Weighted
+    short: np.ndarray
+    repeat: float | None = None
+    second: float = math.nan
+
+
+def first_look(directions: Orthogonal, x: Array, length: float) -> Survey:
+    """The value at the start, twice, and a few forward differences that serve if both are equal."""
+    return Survey((x,), directions, (Probe(), Probe(), *(Probe(0, j, length) for j in range(directions.count))))
+
+
+def noise_look(directions: Orthogonal, x: Array, lengths: tuple[float, float]) -> Survey:
+    """More values at the start, and two central pairs of each length."""
+    pairs = [Probe(0, 2 * i + j, sign * length, i) for i, length in enumerate(lengths) for j in range(2) for sign in (1.0, -1.0)]
+    return Survey((x,), directions, (*(Probe(sample=i + 1) for i in range(REPEATS)), *pairs))
+
+
+def read_noise(values: np.ndarray, lengths: tuple[float, float]) -> tuple[Noise, float]:
+    """The variance of one evaluation, from the median distance of repeated ones, and the shorter length if its differences stand out."""
+    repeated, pairs = values[:REPEATS], values[REPEATS:].reshape(2, 2, 2)
+    distances = np.abs(np.subtract.outer(repeated, repeated))[np.triu_indices(REPEATS, 1)]
+    variance = float((np.median(distances) / 0.954) ** 2)
+    signal = float(np.nanmean((pairs[0, :, 0] - pairs[0, :, 1]) ** 2))
+    return Noise(ADDITIVE, variance, float(REPEATS)), lengths[0] if signal > 16.0 * variance else lengths[1]
+
+
+def sample_look(directions: Orthogonal, x: Array, length: float) -> Survey:
+    """Slopes with two samples each."""
+    probes = [p for j in range(PAIRS) for i in (2 * j, 2 * j + 1) for p in (Probe(sample=i), Probe(0, j, length, i))]
+    return Survey((x,), directions, tuple(probes))
+
+
+def read_samples(values: np.ndarray, length: float) -> Noise:
+    """The variance of a slope over the samples."""
+    slopes = (values[1::2] - values[0::2]).reshape(PAIRS, 2) / length
+    variance = float(np.nanmean((slopes[:, 0] - slopes[:, 1]) ** 2)) / 2.0
+    return Noise(SAMPLED, variance, float(PAIRS)) if variance > 0.0 else Noise()
+
+
+def regular(directions: Orthogonal, x: Array, anchor: Anchor | None, noise: Noise, length: float, look: bool) -> Survey:
+    """The evaluations of an iteration.
+
+    exact: F(x), then F(x + nu u_j). sampled: F at x, at the anchor and at the point opposite to x, then F(x + nu u_j), all with one sample;
+    with `look` direction 0 is the last one of the iteration before. additive: pairs F(x +- nu u_j), nu and 2 nu by turns; with `look` two
+    values at x.
+    """
+    n = directions.count
+    if noise.kind == ADDITIVE:
+        pairs = [Probe(0, j, sign * length * (1 + j % 2), j) for j in range(n) for sign in (1.0, -1.0)]
+        return Survey((x,), directions, (*pairs, *([Probe(sample=n), Probe(sample=n + 1)] if look else [])))
+    forward = tuple(Probe(0, j, length) for j in range(n))
+    if noise.kind == SAMPLED and anchor is not None:
+        return Survey((x, anchor.x, 2.0 * anchor.x - x), directions, (Probe(0), Probe(1), Probe(2), *forward))
+    return Survey((x,), directions, (Probe(), *forward))
+
+
+def read_regular(survey: Survey, values: np.ndarray, anchor: Anchor | None, noise: Noise, curvature: Weighted, last: float) -> Reading:
+    """The answers to `regular`; `last` is the slope that a repeated direction had, NaN where none is repeated."""
+    directions = survey.directions
+    assert isinstance(directions, Orthogonal)
+    if noise.kind == ADDITIVE:
+        return _read_pairs(survey, directions, values, anchor, noise, curvature)
+    length, bases = survey.smoothing, len(survey.bases)
+    slopes = (values[bases:] - values[0]) / length
+    if noise.kind == EXACT:
+        value, variance = float(values[0]), 0.0
+        change, change_variance = (value - anchor.value, 0.0) if anchor is not None else (0.0, math.inf)
+        rounding = np.full(len(slopes), (ROUNDING * abs(value) / length) ** 2)
+        return Reading(directions, slopes, rounding, value, variance, change, change_variance, curvature, slopes == slopes)
+    repeat = None
+    if not math.isnan(last):
+        repeat, slopes = 0.5 * float(slopes[0] - last) ** 2, slopes[1:]
+        directions = Orthogonal(
+            directions.dimension, directions.count - 1, directions.seed, directions.iteration, start=(directions.start or 0) + 1
+        )
+    noises = np.full(len(slopes), noise.variance)
+    if anchor is None:
+        return Reading(directions, slopes, noises, float(values[0]), 0.0, 0.0, math.inf, curvature, slopes == slopes, repeat)
+    change = float(values[0] - values[1])
+    change_variance = noise.variance * norm(survey.bases[0] - survey.bases[1]) ** 2 / directions.dimension
+    value, variance = anchor.value + change, anchor.variance + change_variance
+    second = float(values[0] + values[2] - 2.0 * values[1])
+    return Reading(directions, slopes, noises, value, variance, change, change_variance, curvature, slopes == slopes, repeat, second)
+
+
+def _read_pairs(
+    survey: Survey, directions: Orthogonal, values: np.ndarray, anchor: Anchor | None, noise: Noise, curvature: Weighted
+) -> Reading:
+    """Central slopes of both lengths, and the mean curvature from the means of the pairs: M(2r) - M(r) = (3/2) r^2 tr(A)/d."""
+    n, length = directions.count, survey.smoothing
+    lengths = length * (1.0 + np.arange(n) % 2)
+    pairs = values[: 2 * n].reshape(n, 2)
+    slopes, means = (pairs[:, 0] - pairs[:, 1]) / (2.0 * lengths), 0.5 * (pairs[:, 0] + pairs[:, 1])
+    short, squares, there = lengths == length, lengths**2 * directions.dimension, ~np.isnan(means)
+    parts = [means[part & there] for part in (short, ~short)]
+    spread = max(0.5 * noise.variance, *(float(np.var(part, ddof=1)) if len(part) > 2 else 0.0 for part in parts))
+    if min(map(len, parts)) > 0:
+        r2 = length**2 * directions.dimension
+        seen = 2.0 * float(parts[1].mean() - parts[0].mean()) / (3.0 * r2)
+        curvature = curvature.seen(seen, 4.0 / (9.0 * r2**2) * spread * sum(1.0 / len(part) for part in parts))
+    value = float(np.nanmean(means - 0.5 * curvature.mean * squares))
+    doubt = 0.25 * float(np.mean(squares)) ** 2 * (curvature.variance if curvature.weight > 0.0 else 0.0)
+    variance = spread / max(int(there.sum()), 1) + doubt
+    change, change_variance = (value - anchor.value, variance + anchor.variance) if anchor is not None else (0.0, math.inf)
+    repeat = 0.5 * float(values[-1] - values[-2]) ** 2 if len(values) > 2 * n else None
+    noises = noise.variance / (2.0 * lengths**2)
+    return Reading(directions, slopes, noises, value, variance, change, change_variance, curvature, short, repeat)

@@ -1,0 +1,324 @@
+import math
+from dataclasses import dataclass, field, replace
+from typing import final
+
+import numpy as np
+
+from zolal._array import Array, dot, like, norm, to_numpy, zeros
+from zolal._checks import require
+from zolal.directions import Orthogonal
+from zolal.estimators._filter import Filter
+from zolal.estimators.concentrated import SMALLEST, Concentrated
+from zolal.estimators.innovation import corrected
+from zolal.estimators.survey import Survey
+from zolal.kkt import kkt_measures
+from zolal.mirror import Euclidean, MirrorMap, bregman_step
+from zolal.problem import Problem, SlackForm
+from zolal.solvers._auto_parts import ADDITIVE, EXACT, SAMPLED, Anchor, Move, Noise, Square, Weighted, diameter, length_scale
+from zolal.solvers._auto_step import Stepper, adapted
+from zolal.solvers._auto_survey import (
+    FIRST,
+    PAIRS,
+    REPEAT_EVERY,
+    Reading,
+    first_look,
+    noise_look,
+    read_noise,
+    read_regular,
+    read_samples,
+    regular,
+    sample_look,
+)
+from zolal.solvers.base import Candidate, Solver, State
+
+LOOK, NOISE, SAMPLES, RUN = "look", "noise", "samples", "run"
+GROWTH = 1.5  # of the number of directions, until there are d/64
+SURE = 4.0  # standard errors
+STIFF_MEMORY = 0.995
+LONGEST = 1e3  # steps along s, in units of the problem's size
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class AutoState(State):
+    """The state of the automatic solver after k steps."""
+
+    phase: str
+    noise: Noise
+    scale: float  # the length that steps and differences are relative to
+    radius: float  # the shorter length nu sqrt(d) of a difference
+    used: int  # directions so far
+    steps: int  # iterations after the warm-up
+    located: Array  # the point that s speaks of
+    gradient: Array  # s
+    filter: Filter
+    concentrated: Concentrated
+    curvature: Weighted  # the mean curvature of f, by which s is carried along
+    lengths: tuple[Square, Square]  # innovations of slopes of the shorter and the longer length
+    last_slope: float
+    stiffness: float  # the last curvature of f along a step that was known well
+    step_size: float | None
+    multipliers: Array
+    start: Anchor | None
+    anchor: Anchor | None  # where the last step began
+    move: Move | None
+    size: float  # the largest ||grad f|| seen
+    error: float  # two standard errors of the stationarity
+    best: Candidate
+
+    @property
+    def residual(self) -> float:
+        """The larger of feasibility and of stationarity with its error, the latter relative to the largest gradient seen."""
+        return float(np.maximum((self.stationarity + self.error) / max(self.size, 1e-300), self.feasibility))
+
+
+@final
+@dataclass(frozen=True)
+class Auto(Solver[AutoState]):
+    """The automatic solver: every parameter comes from what the run sees (docs/auto.md).
+
+    s        a running estimate, corrected by the innovations of orthogonal directions, with a gain that follows the noise
+    x^{k+1}  = restoration of argmin_{x in X} <s, x> + h(x) + V(x^k, x)/eta + (mu/2) dist^2(c + J (x - x^k) + lambda/mu, [l, u])
+    lambda   = the multipliers of that step;    eta = 1 / the curvature seen along the last step;    mu = 100/eta on rows of unit length
+
+    A step after which the objective has surely risen is taken back. Not in the paper.
+
+    mirror: v; Euclidean unless a geometry is asked for.
+    """
+
+    mirror: MirrorMap = field(default_factory=Euclidean)
+
+    def init(self, problem: Problem, x0: Array, seed: int) -> AutoState:
+        fits = self.mirror.dimension in (None, problem.dimension)
+        require(fits, "geometry", f"have {problem.dimension} variables as the problem has", self.mirror.dimension)
+        form = SlackForm(problem, problem.equalities(x0))
+        bregman_step(self.mirror, problem.region, problem.regularizer, x0, 0.0 * x0, 1.0)  # an unsupported pair is told before any query
+        x, _ = Stepper(form, self.mirror, length_scale(problem.region, x0, x0)).restored(x0, most=50, target=1e-6)
+        scale, d = length_scale(problem.region, x0, x), problem.dimension
+        z = form.start(x)
+        c = form.value(z)
+        _, feasibility = kkt_measures(self.mirror, 0.0 * z, c)
+        return AutoState(
+            form, seed, 0, z, c, math.nan, feasibility, LOOK, Noise(), scale, 1e-6 * scale, 0, 0, x, zeros(d, x), Filter(d),
+            Concentrated.start(x), Weighted(), (Square(), Square()), math.nan, 0.0, None, 0.0 * c, None, None, None, 0.0, math.inf,
+            Candidate(z, 0.0 * c, None),
+        )  # fmt: skip
+
+    def ask(self, state: AutoState) -> Survey:
+        length = state.radius / math.sqrt(state.form.problem.dimension)
+        if state.phase == LOOK:
+            return first_look(self._directions(state, FIRST), state.x, length)
+        if state.phase == NOISE:
+            return noise_look(self._directions(state, 4), state.x, _first_lengths(state))
+        if state.phase == SAMPLES:
+            return sample_look(self._directions(state, PAIRS), state.x, length)
+        directions = self._directions(state, self._count(state))
+        if self._repeats(state):
+            directions = replace(directions, start=state.used - 1, count=directions.count + 1)
+        return regular(directions, state.x, state.anchor, state.noise, length, self._looks(state))
+
+    def tell(self, state: AutoState, values: np.ndarray) -> AutoState:
+        survey, values = self.ask(state), np.asarray(values, dtype=float)
+        used = state.used + survey.directions.count - (1 if self._repeats(state) else 0)
+        if state.phase == LOOK:
+            return self._after_look(replace(state, k=1, used=used), survey, values)
+        if state.phase == NOISE:
+            lengths = _first_lengths(state)
+            noise, length = read_noise(values, lengths)
+            radius = length * math.sqrt(state.form.problem.dimension)
+            return replace(state, k=state.k + 1, used=used, phase=RUN, noise=noise, radius=radius)
+        if state.phase == SAMPLES:
+            return replace(state, k=state.k + 1, used=used, phase=RUN, noise=read_samples(values, survey.smoothing))
+        repeated = state.last_slope if self._repeats(state) else math.nan
+        reading = read_regular(survey, values, state.anchor, state.noise, state.curvature, repeated)
+        return self._advance(replace(state, k=state.k + 1, used=used), reading)
+
+    def _after_look(self, state: AutoState, survey: Survey, values: np.ndarray) -> AutoState:
+        if values[0] != values[1]:
+            return replace(state, phase=NOISE)
+        if state.form.problem.sample is not None:
+            return replace(state, phase=SAMPLES, radius=1e-4 * state.scale)
+        regular_survey = Survey(survey.bases, survey.directions, survey.probes[1:])
+        state = replace(state, phase=RUN)
+        return self._advance(state, read_regular(regular_survey, values[1:], None, state.noise, state.curvature, math.nan))
+
+    def _advance(self, state: AutoState, reading: Reading) -> AutoState:
+        """One iteration after its values: judge the last step, correct s, take the next step."""
+        state, worse = self._judged(state, reading)
+        state = self._estimated(state, reading)
+        here = Anchor(state.x, reading.value, reading.variance, self._is_feasible(state, state.x))
+        base = state.anchor if worse and state.anchor is not None else here
+        state = replace(state, start=state.start or here, anchor=base, move=None, steps=state.steps + 1)
+        s = state.concentrated.estimate if state.concentrated.is_better else state.gradient
+        return self._stepped(state, base, s)
+
+    def _judged(self, state: AutoState, reading: Reading) -> tuple[AutoState, bool]:
+        """The step size after what the last step did, and whether it has surely made things worse."""
+        move, anchor, h = state.move, state.anchor, state.form.problem.regularizer
+        if move is None or anchor is None or state.step_size is None:
+            return state, False
+        doubt = SURE * math.sqrt(reading.change_variance)
+        rise = reading.change + h.value(state.x) - h.value(anchor.x)
+        worse = rise > doubt + 1e-12 * abs(reading.value) and anchor.feasible
+        spread = math.sqrt(reading.change_variance + 0.25 * move.noise**2) / max(move.divergence, 1e-300)
+        curvature = (reading.change - move.linear - move.noise) / max(move.divergence, 1e-300)
+        known = spread * move.step_size < 0.3
+        if state.noise.kind == SAMPLED:  # one sample for all three values, so no error of s is in it
+            went = norm(state.x - anchor.x)
+            known = 0.5 * move.length <= went <= 2.0 * move.length
+            curvature = reading.second / max(went**2, 1e-300) + move.bend / max(move.divergence, 1e-300)
+        if state.noise.kind != EXACT:  # s lags behind, so the stiffest direction seen lately sets the pace
+            curvature = max(curvature, STIFF_MEMORY * state.stiffness)
+        before = move.step_size if known or worse else state.step_size  # a step that only the constraints kept short says nothing of f
+        step_size = adapted(before, curvature if known else math.nan, worse, rise < -doubt)
+        return replace(state, step_size=step_size, stiffness=max(curvature, 0.0) if known else state.stiffness), worse
+
+    def _estimated(self, state: AutoState, reading: Reading) -> AutoState:
+        """S carried to the new point and corrected; the sparse estimate; the noise; the length of differences."""
+        directions, slopes, s = reading.directions, reading.slopes, state.gradient
+        moved, curvature = state.x - state.located, reading.curvature
+        if curvature.significant:
+            s = s + curvature.mean * moved
+        concentrated = state.concentrated
+        if state.x.shape[0] >= SMALLEST:
+            concentrated = concentrated.judged(directions, slopes, s).absorb(directions, slopes)
+        errors = slopes - to_numpy(directions.dot(s))
+        gradient, filtered = corrected(s, directions, slopes, reading.variances, state.filter)
+        state = replace(
+            state,
+            located=state.x,
+            gradient=gradient,
+            filter=filtered,
+            concentrated=concentrated,
+            curvature=curvature,
+            last_slope=float(slopes[-1]),
+            size=max(state.size, math.sqrt(max(0.0, float(np.nanmean(slopes**2 - reading.variances))))),
+            noise=state.noise if reading.repeat is None else state.noise.seen(reading.repeat),
+        )
+        return _with_radius(state, reading, errors)
+
+    def _stepped(self, state: AutoState, base: Anchor, s: Array) -> AutoState:
+        """The next trial point from the base, and what the step there says of the base itself."""
+        form, x = state.form, base.x
+        stepper = Stepper(form, self.mirror, state.scale)
+        step_size, priced = state.step_size, to_numpy(state.multipliers).astype(float)
+        if step_size is None:
+            unit = state.scale / max(norm(s), 1e-300)
+            trial = stepper.step(x, s, 1e-3 * unit, priced) if norm(s) > 0.0 else None
+            if trial is None:
+                return state
+            slope = norm(trial.tangent - x) / trial.step_size  # of s along the constraints
+            step_size = (0.1 if len(priced) else 1.0) * state.scale / max(slope, 1e-300)
+        step_size = min(step_size, LONGEST * state.scale / max(norm(s), 1e-300))
+        trial = stepper.step(x, s, step_size, priced)
+        if trial is None:
+            return replace(state, step_size=step_size)
+        z_base = form.start(x)
+        multipliers = like(trial.multipliers, x)
+        stationarity, feasibility = kkt_measures(self.mirror, (x - trial.tangent) / trial.step_size, form.value(z_base))
+        tangent, z = trial.tangent - x, form.start(trial.x)
+        move = Move(
+            trial.step_size,
+            dot(s, tangent),
+            self.mirror.divergence(x, trial.tangent),
+            norm(tangent),
+            trial.step_size * state.filter.noise,
+            trial.bend,
+        )
+        stale = 0.0 if state.noise.kind == EXACT else (state.stiffness * move.length) ** 2
+        return replace(
+            state,
+            z=z,
+            c=form.value(z),
+            stationarity=stationarity,
+            feasibility=feasibility,
+            step_size=step_size,
+            multipliers=multipliers if base.feasible else 0.0 * multipliers,  # where rows are dependent they are wild
+            move=move,
+            error=state.filter.error,
+            filter=state.filter.moved(0.1 * stale if state.noise.kind == ADDITIVE else stale),
+            best=Candidate(z_base, multipliers, s),
+        )
+
+    def output(self, state: AutoState) -> Candidate:
+        """The last point that was measured and kept, or the start if that was feasible and is better; restored up to rounding."""
+        start, now, h = state.start, state.anchor, state.form.problem.regularizer
+        chosen = state.best
+        if start is not None and now is not None and start.feasible:
+            doubt = 2.0 * math.sqrt(start.variance + now.variance)
+            if not now.feasible or now.value + h.value(now.x) > start.value + h.value(start.x) + doubt:
+                chosen = Candidate(state.form.start(start.x), state.multipliers, None)
+        x, _ = Stepper(state.form, self.mirror, state.scale).restored(state.form.variables(chosen.z), target=1e-6)
+        return chosen._replace(z=state.form.start(x))
+
+    def best(self, state: AutoState) -> Candidate:
+        return self.output(state)
+
+    def measures_at(self, state: AutoState) -> tuple[MirrorMap, float]:
+        return state.form.geometry(self.mirror), state.step_size or 1.0
+
+    def check_smoothing(self, state: AutoState) -> float | None:
+        """That of the run; where there is noise, at most where the curvature of forward differences outweighs it."""
+        radius = state.radius
+        if state.noise.kind == ADDITIVE and state.curvature.significant:
+            radius = min(radius, math.sqrt(3.0 * math.sqrt(state.noise.variance) / abs(state.curvature.mean)))
+        return radius / math.sqrt(state.form.problem.dimension)
+
+    def stationarity_tolerance(self, state: AutoState, tol: float) -> float:
+        return tol * state.size
+
+    def _is_feasible(self, state: AutoState, x: Array) -> bool:
+        model = state.form.linearization(x)
+        rows, _ = model.scaled()
+        return float(np.linalg.norm(rows.excess(rows.value))) <= 1e-8 * state.scale
+
+    def _directions(self, state: AutoState, count: int) -> Orthogonal:
+        return Orthogonal(state.form.problem.dimension, count, seed=state.seed, iteration=state.k, start=state.used)
+
+    def _count(self, state: AutoState) -> int:
+        """Directions of the next batch: few at first, then d/64, so that steps and knowledge keep pace; more where gains are small.
+
+        A batch that changes s little is not worth a step of its own, so the number grows as 1/gain, up to half a sweep.
+        """
+        d, least = state.form.problem.dimension, 2 * FIRST if state.noise.kind == SAMPLED else FIRST
+        regularly = max(least, d // 64)
+        patient = min(int(regularly / max(state.filter.gain, 1e-3)), max(regularly, d // 2))
+        return min(max(regularly, patient), int(least * GROWTH ** min(state.steps, 60)))
+
+    def _looks(self, state: AutoState) -> bool:
+        return state.phase == RUN and state.steps % REPEAT_EVERY == REPEAT_EVERY - 1
+
+    def _repeats(self, state: AutoState) -> bool:
+        return self._looks(state) and state.noise.kind == SAMPLED
+
+
+def _first_lengths(state: AutoState) -> tuple[float, float]:
+    """The two lengths of the first noisy differences."""
+    root = math.sqrt(state.form.problem.dimension)
+    return 1e-2 * state.scale / root, 5e-2 * state.scale / root
+
+
+def _with_radius(state: AutoState, reading: Reading, errors: np.ndarray) -> AutoState:
+    """Longer differences where they foretell better, shorter ones where they do not; in exact arithmetic only rounding asks for more."""
+    d, x = state.x.shape[0], state.x
+    if state.noise.kind == EXACT:
+        rough = float(np.mean(reading.variances)) > 1e-6 * float(np.nanmean(reading.slopes**2))
+        return replace(state, radius=min(10.0 * state.radius, max(state.radius, 1e-3 * state.scale))) if rough else state
+    if state.noise.kind == SAMPLED:
+        return state
+    squares = [
+        old.seen(errors[part], 1.0 - min(0.5, float(part.sum()) / max(32.0, 0.5 * d)))
+        for old, part in zip(state.lengths, (reading.short, ~reading.short), strict=True)
+    ]
+    short, long = squares
+    fewest, radius = min(short.number, long.number), state.radius
+    if fewest >= 12.0:
+        doubt = 3.0 * math.sqrt(2.0 / fewest)
+        across = diameter(state.form.problem.region, d)
+        start = state.start.x if state.start is not None else x
+        most = 0.05 * across if math.isfinite(across) else 2.0 * max(norm(x), norm(x - start), 0.1 * state.scale)
+        if long.mean < short.mean * (1.0 - min(0.5, doubt)) and 2.0 * radius <= most:
+            radius, short, long = 2.0 * radius, long, Square()
+        elif long.mean > short.mean * (1.0 + max(1.0, doubt)):
+            radius, short, long = 0.5 * radius, Square(), short
+    return replace(state, radius=radius, lengths=(short, long))
