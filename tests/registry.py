@@ -12,7 +12,9 @@ from zolal.problems import (
     fairness,
     inventory,
     l1_box,
+    probe,
     qcqp,
+    scaled,
     simplex_lp,
     sparse_qcqp,
     sphere_quadratic,
@@ -71,3 +73,4 @@ DIGIT = Attack(SoftmaxClassifier(4.0 * TABLE[:4], TABLE[4, :4]), np.linspace(0.0
 PROBLEMS = {"sphere": sphere_quadratic(6), "simplex lp": simplex_lp(6), "l1 box": l1_box(6), "inventory": inventory(6)}
 PROBLEMS |= {"fairness": fairness(PEOPLE, 0.4, batch_size=8), "attack": DIGIT.problem}
 PROBLEMS |= {"qcqp": qcqp(8), "sparse qcqp": sparse_qcqp(8)}
+PROBLEMS |= {"probe": probe(6, noise=0.0), "scaled": scaled(l1_box(6), objective=20.0, variables=0.5, constraints=3.0)}

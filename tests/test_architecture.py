@@ -47,6 +47,7 @@ LAYERS = {
     "minimize": 6,
     "problems": 6,
     "experiments": 7,
+    "bench": 7.5,  # its runs are tasks of a campaign of `experiments`
     "asktell": 6.5,  # takes the arguments that `minimize` takes
     "report": 8,
     "__init__": 8,  # the package's front: everything but the command line

@@ -2,6 +2,7 @@
 
 import sys
 
+from zolal.cli.bench import bench_with_help
 from zolal.cli.demo import demo
 from zolal.cli.report import report_command
 from zolal.cli.reproduce import reproduce_with_help
@@ -28,6 +29,7 @@ def main() -> None:
     app.command()(demo)
     app.command()(theory_with_constants(typer))
     app.command()(reproduce_with_help(typer))
+    app.command()(bench_with_help(typer))
     try:
         app()
     except ZolalError as error:

@@ -24,7 +24,8 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 class Task:
     """One run, described by plain values: a function of this package by name, and its arguments. Equal tasks are one run.
 
-    function: "module:name", the module being one of `zolal.experiments`. arguments: what JSON can hold. label: what a person is told.
+    function: "module:name", the module being one of `zolal.experiments`, or a dotted one of `zolal` such as "bench.scaling".
+    arguments: what JSON can hold. label: what a person is told.
     """
 
     function: str
@@ -38,7 +39,7 @@ class Task:
     def run(self) -> tuple[dict[str, Any], float]:
         """The outcome, and the processor seconds that it took."""
         module, name = self.function.split(":")
-        function = getattr(importlib.import_module(f"zolal.experiments.{module}"), name)
+        function = getattr(importlib.import_module(f"zolal.{module}" if "." in module else f"zolal.experiments.{module}"), name)
         started = time.process_time()
         outcome = function(**self.arguments)
         return outcome, time.process_time() - started

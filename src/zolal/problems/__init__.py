@@ -7,7 +7,9 @@ from zolal.problems.datasets import FairnessData
 from zolal.problems.fairness import FairnessDiagnostics, FairnessModel, fairness, fairness_diagnostics
 from zolal.problems.inventory import inventory
 from zolal.problems.l1_box import l1_box
+from zolal.problems.probe import probe
 from zolal.problems.qcqp import Quadratic, qcqp, sparse_qcqp
+from zolal.problems.scaled import scaled
 from zolal.problems.simplex_lp import simplex_lp
 from zolal.problems.sphere_quadratic import sphere_quadratic
 
@@ -27,7 +29,9 @@ __all__ = [
     "l1_box",
     "mnist_attack",
     "mnist_classifier",
+    "probe",
     "qcqp",
+    "scaled",
     "simplex_lp",
     "sparse_qcqp",
     "sphere_quadratic",

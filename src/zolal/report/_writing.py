@@ -26,14 +26,14 @@ def as_page(report: Report, origin: Origin) -> str:
     return _page.page(report.title, body)
 
 
-def write_overview(folder: Path, reports: Sequence[tuple[Report, Origin]]) -> Path:
+def write_overview(folder: Path, reports: Sequence[tuple[Report, Origin]], title: str = "The paper's experiments, run again") -> Path:
     """`index.html` over the pages of several experiments: the words, the first figure and the main table of each."""
     body = []
     for report, origin in reports:
         body += [_page.heading(report.title), *(_page.paragraph(text) for text in report.lead)]
         body += [_page.figure(drawing.svg, drawing.title, drawing.caption) for drawing in report.drawings[:1]]
         body += [_page.links([(f"{report.name}/index.html", "All figures, tables and choices")]), _page.facts(_facts(origin))]
-    return save(folder / "index.html", _page.page("The paper's experiments, run again", body))
+    return save(folder / "index.html", _page.page(title, body))
 
 
 def _table(table: Table) -> str:

@@ -1,0 +1,94 @@
+"""`zolal bench`: what the automatic method has to show, and the same problems given to others."""
+
+import importlib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from zolal import __version__
+from zolal._checks import nonnegative_int, positive_int, require
+from zolal.cli._campaigns import Wanted, cores, make_folder, report_package, show, stopping_at_once, with_help
+from zolal.cli._progress import Progress
+
+if TYPE_CHECKING:
+    from zolal.report import Origin, Report
+
+BENCHMARKS = ("scaling",)
+HELP = dict(
+    name=f"{', '.join(BENCHMARKS)} or all.",
+    seeds="Seeds of every measurement. By default 10, and fewer with --quick.",
+    quick="Small versions: a look at everything within minutes.",
+    workers="Processes. By default as many as there are cores.",
+    out="Folder for runs, figures, tables and pages.",
+    again="Do not use stored runs; run everything again and store that too. Use it also after a change of the code.",
+    case="Run one case of `scaling` by its number, print it, and store nothing.",
+)
+
+
+def bench(
+    name: str,
+    seeds: int | None = None,
+    quick: bool = False,
+    workers: int | None = None,
+    out: Path = Path("bench"),
+    again: bool = False,
+    case: int | None = None,
+) -> None:
+    """Measure the automatic method against its targets: only a seed and a budget are given, and every evaluation is counted.
+
+    Every run is kept in FOLDER/NAME/runs.jsonl as soon as it ends; what is there is not run again, so an interrupted command goes on
+    where it was.
+    """
+    require(name in (*BENCHMARKS, "all"), "NAME", f"be one of {', '.join(BENCHMARKS)}, all", name)
+    if case is not None:
+        require(name == "scaling", "--case", "go with `zolal bench scaling`", name)
+        _show_case(nonnegative_int("--case", case), quick)
+        return
+    seeds = None if seeds is None else positive_int("--seeds", seeds)
+    wanted = Wanted(seeds, quick, positive_int("--workers", cores() if workers is None else workers), out, again)
+    written = []
+    for which in BENCHMARKS if name == "all" else (name,):
+        try:
+            written.append(_bench_one(which, wanted))
+        except KeyboardInterrupt:
+            print(
+                f"\nStopped. The runs that ended are kept in {out / which / 'runs.jsonl'}; the same command goes on from there.",
+                file=sys.stderr,
+            )
+            sys.exit(130)
+    if name == "all":
+        report_package().write_overview(out, written, "What the automatic method shows")
+        print(f"Everything: {out / 'index.html'}")
+
+
+def bench_with_help(typer: Any) -> Any:
+    """`bench` with a sentence for every argument."""
+    return with_help(typer, bench, "name", HELP)
+
+
+def _bench_one(name: str, wanted: Wanted) -> "tuple[Report, Origin]":
+    report = report_package()  # before the runs, which are long: a missing package shall not be found out after them
+    from zolal.experiments import Campaign, Store
+
+    module = importlib.import_module(f"zolal.bench.{name}")
+    seeds = wanted.seeds or (module.Grid.quick_seeds if wanted.quick else module.Grid().seeds)
+    grid = module.Grid.quick(seeds) if wanted.quick else module.Grid(seeds=seeds)
+    folder = wanted.out / name
+    make_folder(folder)
+    with stopping_at_once(), Progress(name) as progress:
+        campaign = Campaign(Store(folder), wanted.workers, __version__, progress)
+        if wanted.again:
+            campaign.known.clear()
+        finding = module.run(campaign, grid)
+    command = f"zolal bench {name} --seeds {seeds}" + (" --quick" if wanted.quick else "")
+    origin, found = report.Origin(command, __version__, finding.seconds), report.report_bench(finding)
+    shown = sum(not table.folded for table in found.tables)
+    show(found, origin, report.write(found, folder, origin), progress.count, shown)
+    return found, origin
+
+
+def _show_case(number: int, quick: bool) -> None:
+    from zolal.bench.scaling import measure
+
+    for key, value in measure(number, quick).items():
+        print(f"{key:16}{value:.6g}" if isinstance(value, float) else f"{key:16}{value}")
