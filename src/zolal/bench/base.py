@@ -71,7 +71,7 @@ class Sheet:
     name: str
     title: str
     columns: tuple[str, ...]
-    rows: list[tuple[str, ...]]
+    rows: Sequence[tuple[str, ...]]
     note: str = ""
     folded: bool = False
 

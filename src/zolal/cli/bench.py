@@ -13,7 +13,7 @@ from zolal.cli._progress import Progress
 if TYPE_CHECKING:
     from zolal.report import Origin, Report
 
-BENCHMARKS = ("scaling",)
+BENCHMARKS = ("qcqp", "sparse", "attack", "fairness", "probe", "scaling")
 HELP = dict(
     name=f"{', '.join(BENCHMARKS)} or all.",
     seeds="Seeds of every measurement. By default 10, and fewer with --quick.",

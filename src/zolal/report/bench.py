@@ -11,7 +11,7 @@ VERDICTS = {True: "met", False: "missed", None: "—"}
 def report_bench(found: Finding) -> Report:
     """The table of claims first, then what stands behind it."""
     tables = [claims_table(found.name, found.title, found.claims)]
-    tables += [Table(sheet.name, sheet.title, sheet.columns, sheet.rows, sheet.note, sheet.folded) for sheet in found.sheets]
+    tables += [Table(sheet.name, sheet.title, sheet.columns, list(sheet.rows), sheet.note, sheet.folded) for sheet in found.sheets]
     return Report(found.name, found.title, found.lead, [], tables)
 
 
