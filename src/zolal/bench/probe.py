@@ -65,9 +65,9 @@ def run(campaign: Campaign, grid: Grid) -> Finding:
     runs = campaign.complete_groups([grid.tasks(size) for size in grid.sizes])
     claims = [claim for size, mine in zip(grid.sizes, runs, strict=True) for claim in _claims(size, mine)]
     lead = (
-        f"min ||x - t||^2 + N(0, 10^-6) subject to sum(x) = 1 and <x, x> = 1/2 from x = (1, ..., 1); seeds: {grid.seeds}, each with its own "
-        "t. Gap: of the exact objective at the result to the optimum, relative to it. Medians over the seeds with the least and the largest; "
-        "a target is met when every seed meets it."
+        f"min ||x - t||^2 + N(0, 1e-6) subject to sum(x) = 1 and <x, x> = 1/2 from x = (1, ..., 1). Seeds: {grid.seeds}, each with its own "
+        "t. Gap: of the exact objective at the result to the optimum, relative to it. Medians over the seeds with the least and the "
+        "largest; a target is met when every seed meets it."
     )
     return Finding("probe", "The noisy probe", [lead], claims, seconds=campaign.seconds)
 

@@ -40,8 +40,8 @@ def run(campaign: Campaign, grid: Grid) -> Finding:
         rows.append((f"{d:,}", spread(queries, 6), spread(shares), f"{NON_EUCLIDEAN[d]:,}" if d in NON_EUCLIDEAN else "—"))
     lead = (
         f"Queries until the l2 KKT residual of the point that a user would get (exact gradient, best multipliers) is at most {TARGET:g}; "
-        f"seeds: {grid.seeds}, budget d. A target is met when every seed meets it. The paper's Euclidean variants do not reach the residual "
-        f"within {EUCLIDEAN:,} queries at d = 2^16, Non-Euc takes 178,756 there (docs/reproduction.md)."
+        f"seeds: {grid.seeds}, budget d. A target is met when every seed meets it. The paper's Euclidean variants do not reach the "
+        f"residual within {EUCLIDEAN:,} queries at d = 2^16, Non-Euc takes 178,756 there (docs/reproduction.md)."
     )
     sheet = Sheet("sparse-dimensions", "Every dimension", ("d", "queries", "queries / d", "Non-Euc of the paper"), rows)
     return Finding("sparse", "The sparse QCQP", [lead], claims, [sheet], campaign.seconds)

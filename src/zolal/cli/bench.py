@@ -13,10 +13,10 @@ from zolal.cli._progress import Progress
 if TYPE_CHECKING:
     from zolal.report import Origin, Report
 
-BENCHMARKS = ("qcqp", "sparse", "attack", "fairness", "probe", "scaling")
+BENCHMARKS = ("qcqp", "sparse", "attack", "fairness", "probe", "scaling", "peers")
 HELP = dict(
     name=f"{', '.join(BENCHMARKS)} or all.",
-    seeds="Seeds of every measurement. By default 10, and fewer with --quick.",
+    seeds="Seeds of every measurement. By default 10 (peers: 1), and 1 or 2 with --quick.",
     quick="Small versions: a look at everything within minutes.",
     workers="Processes. By default as many as there are cores.",
     out="Folder for runs, figures, tables and pages.",

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from zolal.bench import Claim, Finding
+from zolal.report._profiles import profiles
 from zolal.report.base import Report, Table
 
 VERDICTS = {True: "met", False: "missed", None: "—"}
@@ -10,9 +11,9 @@ VERDICTS = {True: "met", False: "missed", None: "—"}
 
 def report_bench(found: Finding) -> Report:
     """The table of claims first, then what stands behind it."""
-    tables = [claims_table(found.name, found.title, found.claims)]
+    tables = [claims_table(found.name, found.title, found.claims)] if found.claims else []
     tables += [Table(sheet.name, sheet.title, sheet.columns, list(sheet.rows), sheet.note, sheet.folded) for sheet in found.sheets]
-    return Report(found.name, found.title, found.lead, [], tables)
+    return Report(found.name, found.title, found.lead, [profiles(found.details)] if found.name == "peers" else [], tables)
 
 
 def claims_table(name: str, title: str, claims: Sequence[Claim]) -> Table:
