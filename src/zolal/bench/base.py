@@ -10,7 +10,7 @@ import numpy as np
 
 from zolal.minimize import minimize
 from zolal.problem import Problem
-from zolal.result import Result
+from zolal.result import Result, Status
 
 METHOD = "auto"
 
@@ -47,6 +47,8 @@ def solve(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a start outside the region is projected, with a warning
         result = minimize(blinded(problem, meter), x0, method=METHOD, maxfev=budget, rng=seed, callback=callback)
+    if result.status is Status.INTERRUPTED:  # `minimize` ends in a result; here it is the command that was interrupted
+        raise KeyboardInterrupt
     return result, meter
 
 

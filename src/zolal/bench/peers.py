@@ -111,8 +111,8 @@ def _lead(grid: Grid) -> list[str]:
         f"Feasible: violation at most {FEASIBLE:g}; the constraints are of order 1.",
         "auto is given a seed and the budget. The paper's method and both baselines take 16 directions, differences that fit the noise, "
         f"and a fixed step: a share of what theory allows, chosen on another seed ({shares}). COBYQA, COBYLA: a first radius of the size "
-        "of a coordinate. trust-constr: two-point differences with relative steps of the root of the noise level. pycma, nevergrad: steps of "
-        "the size of a coordinate, equalities as pairs of inequalities.",
+        "of a coordinate. trust-constr: two-point differences with relative steps of the root of the noise level. pycma, nevergrad: steps "
+        "of the size of a coordinate, equalities as pairs of inequalities.",
     ]
     missing = [LABELS[name] for name in METHODS if name not in available()]
     if missing:

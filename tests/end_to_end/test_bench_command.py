@@ -1,0 +1,74 @@
+"""`zolal bench`, as a user runs it, on grids that take seconds."""
+
+import csv
+import json
+import sys
+
+import pytest
+
+from zolal import cli
+from zolal.bench import qcqp, sparse
+from zolal.cli import bench as command
+from zolal.experiments import Task
+
+
+def run(*arguments):
+    """The command in this process: its exit code."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["zolal", "bench", *arguments])
+        try:
+            cli.main()
+        except SystemExit as stop:
+            return stop.code or 0
+    return 0
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """Only the quadratics, at their smallest; the tasks that were run."""
+    executed = []
+    monkeypatch.setattr(Task, "run", lambda task, original=Task.run: executed.append(task) or original(task))
+    monkeypatch.setattr(command, "BENCHMARKS", ("qcqp", "sparse"))
+    monkeypatch.setattr(qcqp.Grid, "quick", classmethod(lambda cls, seeds: cls(seeds, (64,))))
+    monkeypatch.setattr(sparse.Grid, "quick", classmethod(lambda cls, seeds: cls(seeds, (64,))))
+    return executed
+
+
+def test_all_benchmarks_are_run_and_written_and_not_run_again(tiny, tmp_path, capsys):
+    assert run("all", "--quick", "--seeds", "1", "--workers", "1", "--out", str(tmp_path)) == 0
+    assert len(tiny) == 2
+    shown = capsys.readouterr().out
+    assert "d = 64: queries / d" in shown
+    assert "target" in shown
+    rows = list(csv.reader((tmp_path / "qcqp" / "qcqp.csv").read_text().splitlines()))
+    assert rows[0] == ["what", "target", "measured", "verdict", "aim", "reached"]
+    assert (tmp_path / "sparse" / "sparse.md").read_text().count("|") > 10
+    assert "<html" in (tmp_path / "index.html").read_text()
+    records = [json.loads(line) for line in (tmp_path / "qcqp" / "runs.jsonl").read_text().splitlines()]
+    assert len(records) == 1
+    assert run("qcqp", "--quick", "--seeds", "1", "--workers", "1", "--out", str(tmp_path)) == 0
+    assert len(tiny) == 2
+    assert run("qcqp", "--quick", "--seeds", "1", "--workers", "1", "--out", str(tmp_path), "--again") == 0
+    assert len(tiny) == 3
+
+
+def test_one_case_of_scaling_is_run_by_its_number(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run("scaling", "--quick", "--case", "3") == 0
+    shown = capsys.readouterr().out
+    assert "family          probe" in shown
+    assert "near" in shown
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("nothing",), "`NAME` must be one of qcqp, sparse, attack, fairness, probe, scaling, peers, all"),
+        (("qcqp", "--case", "1"), "`--case` must go with `zolal bench scaling`"),
+        (("qcqp", "--seeds", "0"), "`--seeds` must be"),
+    ],
+)
+def test_wrong_arguments_are_told_in_a_sentence(arguments, sentence, capsys):
+    assert run(*arguments) == 2
+    assert sentence in capsys.readouterr().err

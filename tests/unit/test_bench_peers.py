@@ -1,0 +1,135 @@
+"""The same problems for everyone: fair problems, an honest witness, processes with a limit, methods, profiles."""
+
+import time
+
+import numpy as np
+import pytest
+
+from zolal.bench import peers
+from zolal.bench._apart import call_apart
+from zolal.bench._contest import FAMILIES, SpentError, Witness, contest
+from zolal.bench._contestants import METHODS, NEEDS, available, measure
+from zolal.bench.peers import Grid, Run
+from zolal.experiments import Campaign, Store, Task
+from zolal.report import report_bench
+from zolal.report._profiles import LOOKS, shares
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_start_is_feasible_and_the_optimum_is_known(family):
+    given = contest(family, 12, 1e-3, 0)
+    witness = Witness(given, 10, 0)
+    assert witness.feasible(given.start)
+    assert witness.violation(given.problem.solution) < 1e-8
+    assert given.range > 0.0
+    assert witness.gap(given.value(given.start)) == pytest.approx(1.0)
+    assert witness.gap(given.value(given.problem.solution)) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_the_witness_counts_and_stops_at_the_budget():
+    given = contest("sphere", 5, 0.0, 0)
+    witness = Witness(given, 2, 0)
+    assert witness(given.start) == given.value(given.start)
+    witness(given.start)
+    with pytest.raises(SpentError):
+        witness(given.start)
+    assert witness.count == 2
+
+
+def test_the_witness_keeps_the_first_feasible_point_that_is_near():
+    given = contest("sphere", 5, 0.1, 0)
+    witness = Witness(given, 10, 0)
+    witness(3.0 * given.problem.solution)  # far from feasible, however good
+    witness(given.start)
+    witness(given.problem.solution)
+    verdict = witness.verdict(given.start, 1.0)
+    assert verdict["solved"] == [3, 3]
+    assert verdict["best"] == pytest.approx(0.0, abs=1e-9)
+    assert (verdict["gap"], verdict["evaluations"]) == (pytest.approx(1.0), 3)
+    assert 0.0 < verdict["overhead"] <= 1.0 / 3.0
+
+
+def test_a_returned_point_solves_at_the_last_evaluation():
+    given = contest("box", 5, 0.0, 0)
+    witness = Witness(given, 10, 0)
+    witness(given.start)
+    assert witness.verdict(given.problem.solution, 1.0)["solved"] == [1, 1]
+
+
+def test_noise_has_the_stated_size():
+    given = contest("probe", 6, 1e-2, 0)
+    witness = Witness(given, 300, 0)
+    errors = np.array([witness(given.start) for _ in range(300)]) - given.value(given.start)
+    assert errors.std() == pytest.approx(1e-2 * given.range, rel=0.3)  # 7 standard errors
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_stays_within_the_budget(method):
+    if method in NEEDS:
+        pytest.importorskip(NEEDS[method])
+    found = measure(method, "sphere", 4, 1e-3, 0, 160)
+    assert 0 < found["evaluations"] <= 160
+    assert found["gap"] is None or found["gap"] < 50.0
+
+
+def test_the_automatic_method_and_scipy_solve_a_small_problem():
+    for method in ("auto", "cobyla", "trust-constr"):
+        assert measure(method, "probe", 4, 0.0, 0, 400)["solved"][0] is not None
+
+
+def test_a_process_answers_is_late_or_fails():
+    assert call_apart(pow, dict(base=2, exp=5), 20.0) == ("done", 32)
+    assert call_apart(time.sleep, {}, 20.0)[0] == "failed"
+    started = time.monotonic()
+    assert call_apart(sleeper, dict(seconds=600.0), 0.2) == ("late", None)
+    assert time.monotonic() - started < 60.0
+
+
+def sleeper(seconds):
+    time.sleep(seconds)
+
+
+def answer(gap, solved, **more):
+    return dict(ended="done", gap=gap, violation=1e-9, solved=solved, overhead=1e-4, seconds=1.0, evaluations=100, **more)
+
+
+def test_a_method_without_an_answer_is_not_tried_further(monkeypatch, tmp_path):
+    def run(task):
+        given = task.arguments
+        late = given["method"] == "cobyqa" and given["dimension"] == 30
+        return (dict(ended="late", why=None) if late else answer(1e-3, [50, 40])), 0.0
+
+    monkeypatch.setattr(Task, "run", run)
+    grid = Grid(1, (10, 30, 100), (0.0,), FAMILIES[:2])
+    found = peers.run(Campaign(Store(tmp_path), 1, "v", lambda *_: None), grid)
+    cells = {row[0]: row[1:] for row in found.sheets[0].rows}
+    assert cells["SciPy COBYQA"] == ("1.0e-03 / 1e-09 (2 of 2)", "no answer", "not tried")
+    assert cells["zolal auto"] == ("1.0e-03 / 1e-09 (2 of 2)",) * 3
+    tried = [one for one in found.details if one.method == "cobyqa" and one.outcome is not None]
+    assert len(tried) == 3
+
+
+def test_who_comes_first_is_told(monkeypatch, tmp_path):
+    counts = {"cobyqa": 20, "auto": 30}
+    monkeypatch.setattr(Task, "run", lambda task: (answer(0.1, [counts.get(task.arguments["method"]), None]), 0.0))
+    found = peers.run(Campaign(Store(tmp_path), 1, "v", lambda *_: None), Grid(1, (10,), (0.0,), FAMILIES[:1]))
+    winners = next(sheet for sheet in found.sheets if sheet.name == "peers-winners")
+    assert winners.rows == [("10", "0", "SciPy COBYQA", "SciPy COBYQA: 1 of 1, 20; zolal auto: 1 of 1, 30")]
+
+
+def test_profiles_count_solved_problems_by_evaluations_per_variable():
+    runs = [Run("auto", "probe", 9, 0.0, answer(0.0, [count, 5])) for count in (20, 10, None)]
+    runs.append(Run("auto", "probe", 9, 0.0, None))
+    budgets, solved = shares(runs, 0.01)
+    assert budgets.tolist() == [0.0, 1.0, 2.0]
+    assert solved.tolist() == [0.0, 0.25, 0.5]
+
+
+def test_the_report_draws_every_method(monkeypatch, tmp_path):
+    monkeypatch.setattr(Task, "run", lambda task: (answer(0.1, [30, 20]), 0.0))
+    found = peers.run(Campaign(Store(tmp_path), 1, "v", lambda *_: None), Grid(1, (10, 300), (0.0, 1e-3)))
+    report = report_bench(found)
+    (drawing,) = report.drawings
+    assert drawing.png.startswith(b"\x89PNG")
+    assert len(drawing.figure.axes) == 4
+    assert set(available()) <= set(LOOKS) == set(METHODS)
