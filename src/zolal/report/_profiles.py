@@ -7,9 +7,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from zolal.bench._contest import TOLERANCES
-from zolal.bench.peers import LABELS, Run
+from zolal.bench.peers import LABELS, PER_VARIABLE, Run
 from zolal.report import _style as style
 from zolal.report._style import Look
 from zolal.report.base import Drawing
@@ -27,6 +28,8 @@ COLOURS = {
 }
 LOOKS = {name: Look(LABELS[name], *look) for name, look in COLOURS.items()}
 SMALL = 100  # the largest dimension of the left panels
+LEAST, MOST = 0.3, float(PER_VARIABLE)  # of the axis
+TICKS = [0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0]
 
 
 def profiles(runs: Sequence[Run]) -> Drawing:
@@ -53,15 +56,12 @@ def shares(runs: Sequence[Run], tolerance: float) -> tuple[np.ndarray, np.ndarra
 
 
 def _draw(axes: Axes, runs: Sequence[Run], tolerance: float) -> None:
-    for method in dict.fromkeys(run.method for run in runs):
+    for number, method in enumerate(dict.fromkeys(run.method for run in runs)):
         budgets, solved = shares([run for run in runs if run.method == method], tolerance)
         look, first = LOOKS[method], method == "auto"
-        x, y = np.append(np.maximum(budgets, LEAST), 50.0), np.append(solved, solved[-1])
+        x, y = np.append(np.maximum(budgets, LEAST), MOST), np.append(solved, solved[-1])
         line: dict[str, Any] = dict(color=look.colour, linewidth=2.6 if first else 1.4, zorder=4 if first else 3)
-        axes.plot(x, y, drawstyle="steps-post", marker=look.marker, markevery=[len(x) - 1], clip_on=False, **line)
-
-
-LEAST = 0.3
+        axes.plot(x, y, drawstyle="steps-post", marker=look.marker, markevery=(0.03 * number, 0.3), markersize=5.5, **line)
 
 
 def _finish(figure: Figure, axes: np.ndarray, halves: Sequence[Sequence[Run]]) -> None:
@@ -73,9 +73,11 @@ def _finish(figure: Figure, axes: np.ndarray, halves: Sequence[Sequence[Run]]) -
         axes[row, 0].set_ylabel(f"solved to {100 * tolerance:g} %")
     for panel in axes.flat:
         panel.set_xscale("log")
-        panel.set_xlim(LEAST, 50.0)
+        panel.set_xlim(LEAST, MOST)
         panel.set_ylim(-0.02, 1.02)
-        style.log_axis(panel.xaxis)
+        panel.xaxis.set_major_locator(FixedLocator(TICKS))
+        panel.xaxis.set_minor_locator(NullLocator())
+        panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     methods = dict.fromkeys(run.method for half in halves for run in half)
     handles = [Line2D([], [], color=LOOKS[name].colour, marker=LOOKS[name].marker, label=LOOKS[name].label) for name in methods]
     figure.legend(handles=handles, loc="outside upper left", ncols=5, fontsize=9)
