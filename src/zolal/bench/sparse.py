@@ -55,5 +55,5 @@ def _claims(d: int, queries: list[Any]) -> list[Claim]:
     if asked:
         fewer = [None if count is None else EUCLIDEAN / count for count in queries]
         case = f"d = {d:,}: times fewer than the best Euclidean variant, at least"
-        claims.append(Claim(case, f"≥ {FACTOR:g}", spread(fewer), worst * FACTOR <= EUCLIDEAN))
+        claims.append(Claim(case, f"≥ {FACTOR:g}", spread(fewer, 4), worst * FACTOR <= EUCLIDEAN))
     return claims
