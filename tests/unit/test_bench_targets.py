@@ -111,11 +111,12 @@ def test_passes_are_evaluations_times_the_batch_over_the_rows(monkeypatch, campa
     found = fairness.measure(200.0, 0)
     assert found["spent"] <= 200.0
     assert found["passes"] is None or found["passes"] <= found["spent"]
+    assert found["least_at"] <= found["spent"]
     assert found["passes"] is None or max(found[name] for name in fairness.MEASURES) <= fairness.TOLERANCE
 
 
 def test_a_fairness_run_over_its_passes_is_shown_as_such(monkeypatch, campaign):
-    last = dict(feasibility=0.0, stationarity=0.02, slackness=0.0)
+    last = dict(feasibility=0.0, stationarity=0.02, slackness=0.0, least=0.011, least_at=8.0)
     answering(monkeypatch, [dict(passes=9.0, **last), dict(passes=None, **last)])
     found = fairness.run(campaign, fairness.Grid(2, 10.0))
     assert (found.claims[0].met, found.claims[0].aimed) == (False, False)

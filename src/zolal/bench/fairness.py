@@ -32,21 +32,31 @@ class Grid:
 
 
 def measure(passes: float, seed: int) -> dict[str, Any]:
-    """One run: the passes after which all three measures of the point that a user would get are small; None if that does not happen."""
+    """One run: the passes after which all three measures of the point that a user would get are small, None if that does not happen.
+
+    least, least_at: the least that the largest of the three was, and the passes by then.
+    """
     problem = fairness("a9a", batch_size=BATCH)
     rows = problem.objective.data.sizes[1]  # type: ignore[attr-defined]
     found: list[float] = []
     last: list[Any] = []
+    best = dict(least=math.inf, least_at=0.0)
 
     def watch(state: Any, meter: Counted) -> bool:
         last[:] = [fairness_diagnostics(problem, state.form.variables(state.best.z))]
-        if max(last[0].feasibility, last[0].stationarity, last[0].slackness) <= TOLERANCE:
-            found.append(meter.count * BATCH / rows)
+        passed, largest = meter.count * BATCH / rows, max(getattr(last[0], name) for name in MEASURES)
+        if largest < best["least"]:
+            best.update(least=float(largest), least_at=passed)
+        if largest <= TOLERANCE:
+            found.append(passed)
         return bool(found)
 
     _, meter = solve(problem, problem.x0, int(passes * rows / BATCH), seed, watch)
     return dict(
-        passes=found[0] if found else None, spent=meter.count * BATCH / rows, **{name: float(getattr(last[0], name)) for name in MEASURES}
+        passes=found[0] if found else None,
+        spent=meter.count * BATCH / rows,
+        **best,
+        **{name: float(getattr(last[0], name)) for name in MEASURES},
     )
 
 
@@ -62,8 +72,16 @@ def run(campaign: Campaign, grid: Grid) -> Finding:
         "got there, with the least and the largest; the target is met when every seed meets it. The paper prints 85 passes."
     )
     rows = [
-        (str(seed), f"> {grid.passes:g}" if run["passes"] is None else f"{run['passes']:.1f}", *(f"{run[name]:.2e}" for name in MEASURES))
+        (
+            str(seed),
+            f"> {grid.passes:g}" if run["passes"] is None else f"{run['passes']:.1f}",
+            f"{run['least']:.2e}",
+            f"{run['least_at']:.1f}",
+            *(f"{run[name]:.2e}" for name in MEASURES),
+        )
         for seed, run in enumerate(runs)
     ]
-    sheet = Sheet("fairness-seeds", "Every seed, at its end", ("seed", "passes", "Feas.", "Stat.", "Cs."), rows)
+    sheet = Sheet(
+        "fairness-seeds", "Every seed", ("seed", "passes", "least of the largest", "at pass", "Feas. at the end", "Stat.", "Cs."), rows
+    )
     return Finding("fairness", "Fairness-constrained classification (a9a)", [lead], claims, [sheet], campaign.seconds)
