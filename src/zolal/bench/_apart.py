@@ -3,7 +3,6 @@
 import multiprocessing
 import os
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -16,9 +15,9 @@ def call_apart(function: Callable[..., Any], arguments: dict[str, Any], seconds:
 
     function: of a module, so that a new interpreter finds it. The clock runs from when that interpreter has loaded it.
     """
-    context = multiprocessing.get_context("spawn")
+    context = _context()
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_answer, args=(theirs, function, arguments, os.getpid()))
+    process = context.Process(target=_answer, args=(theirs, function, arguments))
     process.start()
     theirs.close()
     try:
@@ -37,9 +36,18 @@ def call_apart(function: Callable[..., Any], arguments: dict[str, Any], seconds:
         ours.close()
 
 
-def _answer(pipe: Any, function: Callable[..., Any], arguments: dict[str, Any], parent: int) -> None:
+def _context() -> Any:
+    """New processes come from a server that has loaded what they need and has run nothing; where there is none, from the start."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["zolal.bench._contestants", "zolal._hadamard_kernels", "zolal.directions._kernels"])
+    return context
+
+
+def _answer(pipe: Any, function: Callable[..., Any], arguments: dict[str, Any]) -> None:
     _silence()
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     pipe.send((READY, None))
     try:
         pipe.send((DONE, function(**arguments)))
@@ -54,8 +62,9 @@ def _silence() -> None:
         os.dup2(nowhere, stream)
 
 
-def _end_with(parent: int) -> None:
+def _end_with_parent() -> None:
     """Nobody waits for the answer once the process that asked is gone."""
-    while os.getppid() == parent:
-        time.sleep(1.0)
-    os._exit(1)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
