@@ -45,8 +45,9 @@ def test_the_method_is_given_a_seed_and_a_budget_and_sees_no_gradient(monkeypatc
     assert seen["problem"].gradient is seen["problem"].solution is seen["problem"].multipliers is None
 
 
-def test_a_run_that_is_interrupted_interrupts_the_command(monkeypatch):
-    monkeypatch.setattr(base, "minimize", lambda *_, **__: Result(status=Status.INTERRUPTED))
+@pytest.mark.parametrize("status", [Status.INTERRUPTED, Status.RUNNING])
+def test_a_run_that_is_interrupted_interrupts_the_command(monkeypatch, status):
+    monkeypatch.setattr(base, "minimize", lambda *_, **__: Result(status=status))
     with pytest.raises(KeyboardInterrupt):
         solve(qcqp(8), None, 50, 3)
 

@@ -47,7 +47,7 @@ def solve(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a start outside the region is projected, with a warning
         result = minimize(blinded(problem, meter), x0, method=METHOD, maxfev=budget, rng=seed, callback=callback)
-    if result.status is Status.INTERRUPTED:  # `minimize` ends in a result; here it is the command that was interrupted
+    if result.status in (Status.INTERRUPTED, Status.RUNNING):  # `minimize` ends in a result; here it is the command that was interrupted
         raise KeyboardInterrupt
     return result, meter
 
