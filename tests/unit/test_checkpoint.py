@@ -62,6 +62,10 @@ OTHERS = {
     "seed": (dict(rng=1), "seed was 0 and is 1"),
     "step_size": (dict(options=dict(step_size=0.1)), "option 'step_size' was 0.05 and is 0.1"),
     "option": (dict(options=dict(momentum=0.3)), "option 'momentum' was not given and is 0.3"),
+    "record": (
+        dict(options=dict(step_size=zolal.schedules.InverseSqrt(0.05))),
+        "option 'step_size' was 0.05 and is InverseSqrt(base=0.05, horizon=25.0)",
+    ),
     "schedule": (dict(options=dict(step_size=lambda k: 0.05)), "option 'step_size' was 0.05 and is "),
     "method": (dict(method="multistage"), "method was 'mdlal' and is 'multistage'"),
     "geometry": (dict(geometry=4), "geometry was 'auto' and is 4"),
