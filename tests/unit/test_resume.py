@@ -189,17 +189,25 @@ def test_a_second_ctrl_c_does_not_disturb_the_last_checkpoint(tmp_path, monkeypa
     check_whole(tmp_path)
 
 
-def test_of_values_that_come_together_none_is_lost_to_ctrl_c(tmp_path, monkeypatch):
+@pytest.fixture(params=[signal.SIGINT, signal.SIGTERM])
+def interrupt(request):
+    """A signal that means Ctrl-C, as both do in the command."""
+    before = signal.signal(request.param, signal.default_int_handler)
+    yield lambda: os.kill(os.getpid(), request.param)
+    assert signal.signal(request.param, before) is signal.default_int_handler
+
+
+def test_of_values_that_come_together_none_is_lost_to_an_interrupt(tmp_path, monkeypatch, interrupt):
     def rows(points):
         return np.array([bowl(x) for x in points])
 
     seen, heard = [], folders.RunFolder.heard
 
     def interrupted(self, session, answer):
-        heard(self, session, answer)
         seen.append(answer)
         if len(seen) == 10:
-            os.kill(os.getpid(), signal.SIGINT)
+            interrupt()
+        heard(self, session, answer)
 
     monkeypatch.setattr(folders.RunFolder, "heard", interrupted)
     res = solve(rows, vectorized=True, checkpoint=tmp_path)
