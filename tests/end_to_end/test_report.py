@@ -169,6 +169,15 @@ def test_the_mean_of_the_last_steps_leaves_missing_values_out():
     assert np.isnan(_trailing_mean(np.array([np.nan, np.nan]), 1)).all()
 
 
+def test_a_long_point_is_shown_in_part_and_the_page_says_so(tmp_path):
+    bound = NonlinearConstraint(lambda x: x[:300], -np.inf, 2.0, jac=lambda x: np.eye(300, x.size))
+    arguments = dict(rng=0, maxfev=100, constraints=bound, checkpoint=tmp_path, options=dict(step_size=0.1, num_directions=2))
+    zolal.minimize(lambda x: float(x @ x), np.ones(6000), **arguments)
+    page = run_page(read_run(tmp_path))
+    for words in ("its first 5,000 coordinates", "The first 200 of 6,000 coordinates.", "The first 200 of 300 rows."):
+        assert words in page
+
+
 def test_a_run_in_progress_has_a_page_too(tmp_path):
     pages = []
 

@@ -18,6 +18,7 @@ from zolal.problem import Problem, SlackForm
 from zolal.result import Result, Status
 from zolal.running import FAILURES
 
+MOST_ROWS = 20  # of constraints that are printed
 INTERRUPTED = 130  # the exit code of a program that was ended by Ctrl-C
 
 
@@ -196,10 +197,12 @@ def show_result(record: dict[str, Any]) -> None:
     screen.print(table)
     if record["constraints"]:
         rows = Table("constraint", "lower", "value", "upper", "violation", "multiplier", box=None, pad_edge=False, header_style="bold")
-        for row in record["constraints"][:20]:
+        for row in record["constraints"][:MOST_ROWS]:
             numbers = (f"{row[name]:.6g}" for name in ("lower", "value", "upper", "violation", "multiplier"))
             rows.add_row(escape(f"{row['name']}[{row['row']}]"), *numbers)
         screen.print("", rows)
+        if (rest := len(record["multipliers"]) - MOST_ROWS) > 0:
+            screen.print(f"and {rest:,} more rows")
 
 
 def _shortened(x: list[float]) -> str:

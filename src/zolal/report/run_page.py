@@ -3,6 +3,7 @@
 import io
 import math
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +36,7 @@ def run_page(record: RunRecord) -> str:
     )
     environment.filters["number"] = _number
     result, trace = record.result, record.trace
-    counts: dict[str, int] = {}
-    for line in record.failures:
-        counts[line["failure"]] = counts.get(line["failure"], 0) + 1
+    failures = Counter(line["failure"] for line in record.failures)
     return environment.get_template("run_page.html.j2").render(
         name=record.path.resolve().name,
         about=record.about,
@@ -48,7 +47,8 @@ def run_page(record: RunRecord) -> str:
         tol=float(record.about["fingerprint"]["tol"]),
         constraints=(result or {}).get("constraints", [])[:MOST_ROWS],
         variables=list(enumerate((result or {}).get("x", [])))[:MOST_ROWS],
-        failures=sorted(counts.items(), key=lambda item: -item[1])[:MOST_ROWS],
+        counts={name: len((result or {}).get(name, [])) for name in ("x", "multipliers")},
+        failures=failures.most_common(MOST_ROWS),
         last_failures=record.failures[-20:],
     )
 
@@ -74,8 +74,9 @@ def _plots(record: RunRecord) -> list[dict[str, Any]]:
         }
         plots.append(dict(id="residuals", title="Stationarity and violation", svg=_curves("residuals", trace, measures, log=True)))
     if record.result is not None:
-        x = np.array(record.result["x"], dtype=float)[:MOST_VARIABLES]
-        plots.append(dict(id="variables-plot", title="The point found", svg=_variables("variables-plot", x)))
+        x = np.array(record.result["x"], dtype=float)
+        title = "The point found" if x.size <= MOST_VARIABLES else f"The point found, its first {MOST_VARIABLES:,} coordinates"
+        plots.append(dict(id="variables-plot", title=title, svg=_variables("variables-plot", x[:MOST_VARIABLES])))
     return plots
 
 
