@@ -20,7 +20,7 @@ from zolal.sets import Box
 
 CHANNELS, REGIONAL = 12, 4
 OPTIONS = dict(
-    step_size=InverseSqrt(0.01, 50.0), penalty=10.0, dual_step=10.0, smoothing=1e-3, num_directions=12, share_base=True, momentum=0.05
+    step_size=InverseSqrt(0.005, 50.0), penalty=20.0, dual_step=10.0, smoothing=1e-3, num_directions=12, share_base=True, momentum=0.03
 )
 
 

@@ -1,6 +1,6 @@
 """A portfolio of a prescribed risk. The growth of wealth is known from simulated years only; the risk is known exactly.
 
-Twenty assets whose returns have heavy tails and jump together. One evaluation simulates a year of trading days and gives minus the growth
+Twenty assets whose returns have heavy tails and jump together. One evaluation simulates ten years week by week and gives minus the growth
 rate of the portfolio. The weights are nonnegative and sum to one (the simplex, kept exactly), and their risk is what the client has
 agreed to: w' S w = risk^2 (a nonlinear equality).
 
@@ -14,26 +14,24 @@ import zolal
 from zolal.schedules import InverseSqrt
 from zolal.sets import Simplex
 
-ASSETS, DAYS, RISK = 20, 250, 0.15  # risk per year
+ASSETS, YEARS, WEEKS, RISK = 20, 10, 52, 0.15  # risk per year
 MARKET = np.random.default_rng(7)
 LOADINGS = MARKET.normal(0.12, 0.08, size=(ASSETS, 3))
 OWN = MARKET.uniform(0.05, 0.35, size=ASSETS)
-MEAN = 0.01 + 0.25 * (LOADINGS**2).sum(axis=1) + 0.2 * OWN**2 + MARKET.normal(0.0, 0.02, size=ASSETS)
+MEAN = 0.01 + 0.25 * (LOADINGS**2).sum(axis=1) + 0.2 * OWN**2 + MARKET.normal(0.0, 0.06, size=ASSETS)
 COVARIANCE = LOADINGS @ LOADINGS.T + np.diag(OWN**2)
-OPTIONS = dict(
-    step_size=InverseSqrt(0.02, 100.0), penalty=1.0, dual_step=0.5, smoothing=1e-3, num_directions=16, share_base=True, momentum=0.05
-)
+OPTIONS = dict(step_size=InverseSqrt(0.05, 50.0), penalty=3.0, dual_step=1.0, smoothing=1e-3, num_directions=8, momentum=0.1)
 
 
 def draw(rng):
-    """The returns of one year, day by day: Student's t with five degrees of freedom, scaled to the covariance."""
-    common, own = rng.standard_t(5, size=(DAYS, 3)), rng.standard_t(5, size=(DAYS, ASSETS))
-    return MEAN / DAYS + (common @ LOADINGS.T + own * OWN) * np.sqrt(0.6 / DAYS)  # the variance of t_5 is 5/3
+    """The returns of ten years, week by week: Student's t with five degrees of freedom, scaled to the covariance."""
+    common, own = (rng.standard_t(5, size=(YEARS * WEEKS, size)) for size in (3, ASSETS))
+    return MEAN / WEEKS + (common @ LOADINGS.T + own * OWN) * np.sqrt(0.6 / WEEKS)  # the variance of t_5 is 5/3
 
 
 def minus_growth(weights, returns):
-    """Minus the growth rate of wealth over the year."""
-    return -float(np.sum(np.log1p(returns @ weights)))
+    """Minus the growth rate of wealth per year."""
+    return -float(np.sum(np.log1p(returns @ weights))) / YEARS
 
 
 def risk(weights):

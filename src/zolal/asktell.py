@@ -153,8 +153,7 @@ class Optimizer:
                 raise InvalidArgumentError(f"`tell(values)` must name queries that await a value, got {key!r}.")
         answers = [_answer(wanted[key], value) for key, value in values.items()]
         for answer in answers:
-            if self._session.ledger is not None and self._session.ledger.end is None:
-                self._session.hear(answer)
+            self._session.hear(answer)
         try:
             self._session.settle()
         finally:

@@ -43,24 +43,34 @@ class Crew(Protocol):
         """Let go of processes and threads."""
 
 
-def evaluate(crew: Crew, ledger: Ledger, heard: Callable[[Answer], None] = lambda answer: None) -> None:
-    """Have a crew answer what the ledger wants; each answer is heard as it comes, and failed queries go back to the crew."""
+def evaluate(
+    crew: Crew, ledger: Ledger, heard: Callable[[Answer], None] = lambda answer: None, held: Callable[..., Any] = lambda function: function
+) -> None:
+    """Have a crew answer what the ledger wants; answers are heard as they come, and failed queries go back to the crew.
+
+    held: makes a function into one that nothing interrupts, so that of answers that come together none is lost.
+    """
     queue = deque(ledger.wanted)
     waiting = 0
     if queue:
         crew.begin(ledger.batch)
+
+    @held
+    def take(answers: Iterable[Answer]) -> None:
+        for answer in answers:
+            heard(answer)
+            if ledger.receive(answer):
+                queue.append(answer.query)
+
     while (queue or waiting) and ledger.end is None:
         while queue and waiting < crew.capacity:
             crew.submit(queue.popleft())
             waiting += 1
-        for answer in crew.collect():
-            waiting -= 1
-            heard(answer)
-            if ledger.receive(answer):
-                queue.append(answer.query)
-    for answer in crew.cancel() if waiting else ():
-        heard(answer)
-        ledger.receive(answer)
+        answers = crew.collect()
+        waiting -= len(answers)
+        take(answers)
+    if waiting:
+        take(crew.cancel())
 
 
 def objective_alone(problem: Problem) -> Problem:

@@ -119,10 +119,12 @@ class Ledger:
         i = answer.query
         self.count += not answer.lost
         self.attempts[i] += 1
-        if self.settled[i] or self.end is not None:
+        if self.settled[i]:
             return False
         if answer.failure is None:
-            self.values[i], self.settled[i] = answer.value, True
+            self.values[i], self.settled[i] = answer.value, True  # also after the end: who goes on from here need not ask again
+            return False
+        if self.end is not None:
             return False
         if answer.malformed:
             return self._end(answer.failure, malformed=True)

@@ -1,4 +1,7 @@
-"""Ctrl-C where it does no harm: at once while the user's function runs, a moment later while files and states are being written."""
+"""Ctrl-C where it does no harm: at once while the user's function runs, a moment later while files and states are being written.
+
+Whatever else the program has given the meaning of Ctrl-C, as the command gives it to SIGTERM, is treated alike.
+"""
 
 import signal
 import threading
@@ -6,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, final
 
 T = TypeVar("T")
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @final
@@ -16,18 +20,19 @@ class Interrupts:
     """
 
     def __init__(self) -> None:
-        self.holding = self.pending = self.installed = False
+        self.holding = self.pending = False
+        self.installed: list[signal.Signals] = []
 
     def __enter__(self) -> "Interrupts":
-        main = threading.current_thread() is threading.main_thread()
-        if main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            signal.signal(signal.SIGINT, self._handle)
-            self.installed = True
+        if threading.current_thread() is threading.main_thread():
+            self.installed = [number for number in SIGNALS if signal.getsignal(number) is signal.default_int_handler]
+        for number in self.installed:
+            signal.signal(number, self._handle)
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        if self.installed:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number in self.installed:
+            signal.signal(number, signal.default_int_handler)
 
     def held(self, function: Callable[..., T]) -> Callable[..., T]:
         """The function as one that an interrupt does not cut in two."""
@@ -43,6 +48,18 @@ class Interrupts:
                     raise KeyboardInterrupt
 
         return whole
+
+    def ignored(self, function: Callable[[], T]) -> Callable[[], T]:
+        """The function as one that no interrupt disturbs, nor whoever called it: the run is ending already."""
+
+        def undisturbed() -> T:
+            self.holding = True
+            try:
+                return function()
+            finally:
+                self.holding = self.pending = False
+
+        return undisturbed
 
     def _handle(self, number: int, frame: Any) -> None:
         if self.holding:

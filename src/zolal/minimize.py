@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import array_api_compat
@@ -145,7 +145,8 @@ def prepare(
     start = chosen.solver.init(problem, x, seed)
     budget = _budget(maxfev, problem.dimension, len(chosen.solver.ask(start)), 2 * chosen.check_directions)
     named = dict(method=method, geometry=geometry, options=options or {}, tol=tol, on_error=policy.on_error, retries=policy.retries)
-    return Setup(problem, chosen, start, budget, tol, policy, named, callback, seed_given=rng is not None)
+    setup = Setup(problem, chosen, start, budget, tol, policy, named, callback, seed_given=rng is not None)
+    return replace(setup, chosen=named | dict(maxfev=setup.maxfev)) if chosen.planned else setup
 
 
 def _whole_problem(problem: Problem, described: dict[str, Any]) -> Problem:

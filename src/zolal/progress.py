@@ -3,6 +3,7 @@
 import contextlib
 import math
 import sys
+import textwrap
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -54,13 +55,19 @@ def described(session: Session, rate: float | None) -> str:
     limit = session.setup.maxfev
     words = [f"{session.nfev:,} of {limit:,} evaluations"]
     if rate:
-        words += [f"{rate:.3g}/s", f"{_clock((limit - session.nfev) / rate)} left"]
+        words += [f"{rate:,.0f}/s" if rate >= 100 else f"{rate:.3g}/s", f"{_clock((limit - session.nfev) / rate)} left"]
     if session.recorder.records:
         _, _, _, fun, stationarity, feasibility = session.recorder.records[-1]
         words += [f"objective {fun:.6g}", f"violation {feasibility:.2g}", f"residual {max(stationarity, feasibility):.2g}"]
     if failed := sum(session.failures.values()):
         words.append(f"{failed:,} failed")
     return "  ".join(words)
+
+
+def _laid_out(text: str, width: int) -> str:
+    """The text in as many lines as it needs; what two spaces part is kept whole."""
+    whole = text.replace("  ", "\n").replace(" ", "\u00a0").replace("\n", "  ")
+    return textwrap.fill(whole, width).replace("\u00a0", " ")
 
 
 def _clock(seconds: float) -> str:
@@ -82,7 +89,7 @@ def shown(stream: Any = None) -> Iterator[ProgressLine]:
             from rich.text import Text
 
             with Live(console=Console(file=stream), auto_refresh=False) as live:
-                yield ProgressLine(lambda text: live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True), REDRAW)
+                yield ProgressLine(lambda text: live.update(Text(_laid_out(text, live.console.width)), refresh=True), REDRAW)
             return
 
     def log(text: str) -> None:

@@ -243,12 +243,12 @@ def carry_out(session: Session, crew: Crew) -> Result:
         try:
             while session.ledger is not None:
                 try:
-                    evaluate(crew, session.ledger, interrupts.held(session.note))
+                    evaluate(crew, session.ledger, session.note, interrupts.held)
                     interrupts.held(session.settle)()
                 except KeyboardInterrupt:
                     if session.ledger is not None:
                         session.ledger.interrupt()
-                        session.settle()
+                        interrupts.ignored(session.settle)()
         finally:
             crew.close()
     return session.result

@@ -1,8 +1,8 @@
 """A real local Dask cluster: the same bits, few copies of x, and workers that die in mid-batch."""
 
+import contextlib
 import os
 import signal
-import threading
 import time
 
 import numpy as np
@@ -21,22 +21,36 @@ from zolal.problem import Problem
 distributed = pytest.importorskip("distributed")
 
 
-@pytest.fixture(scope="module")
-def client():
+@contextlib.contextmanager
+def cluster_of_two():
     import dask
 
     local = dict(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50)
     quiet = dask.config.set({"distributed.logging.distributed": "critical"})
     with quiet, distributed.LocalCluster(**local) as cluster, distributed.Client(cluster) as client:
+        client.wait_for_workers(2, timeout=120)
         yield client
 
 
-def solve(workers, pause=0.0, **arguments):
-    """A run whose functions are local, hence no worker can import them."""
+@pytest.fixture(scope="module")
+def client():
+    with cluster_of_two() as client:
+        yield client
+
+
+@pytest.fixture
+def doomed():
+    """A cluster of one test's own: nobody counts on workers to come back after a kill."""
+    with cluster_of_two() as client:
+        yield client
+
+
+def solve(workers, act=lambda: None, **arguments):
+    """A run whose functions are local, hence no worker can import them. act: what an evaluation does first."""
     target = np.linspace(-1.0, 1.0, 5)
 
     def fun(x, xi):
-        time.sleep(pause)
+        act()
         return float((x - target) @ (x - target) + 0.1 * xi @ x)
 
     options = dict(step_size=0.05, num_directions=8)
@@ -57,46 +71,36 @@ def test_a_client_and_its_executor_give_the_run_of_the_calling_thread(client):
     check_same(solve(client.get_executor()), reference)
 
 
-def test_killing_a_worker_in_mid_batch_leaves_the_result_of_the_serial_run(client):
-    reference = solve(1)
-    pids, killed = list(client.run(os.getpid).values()), []
+def solve_and_kill(client, pids, flag, **arguments):
+    """After the third step the first evaluation to come kills these workers, its own one last."""
 
     def kill():
-        time.sleep(0.4)
-        os.kill(pids[0], signal.SIGKILL)
-        killed.append(pids[0])
+        time.sleep(0.002)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(flag)
+            for pid in sorted(pids, key=lambda pid: pid == os.getpid()):
+                os.kill(pid, signal.SIGKILL)
 
-    thread = threading.Thread(target=kill)
-    thread.start()
-    res = solve(client, pause=0.005)
-    thread.join()
-    assert killed
-    check_same(res, reference)
-    client.wait_for_workers(2, timeout=60)
+    return solve(client, kill, callback=lambda state: flag.touch() if state.k == 3 else None, **arguments)
 
 
-def test_losing_every_worker_and_all_they_held_leaves_the_result_of_the_serial_run(client):
-    reference = solve(1)
-    client.wait_for_workers(2, timeout=60)
-    pids = list(client.run(os.getpid).values())
+def test_killing_a_worker_in_mid_batch_leaves_the_result_of_the_serial_run(doomed, tmp_path):
+    pids, flag = list(doomed.run(os.getpid).values()), tmp_path / "flag"
+    res = solve_and_kill(doomed, pids[:1], flag)
+    assert not flag.exists()
+    check_same(res, solve(1))
 
-    def kill():
-        time.sleep(0.4)
-        for pid in pids:
-            os.kill(pid, signal.SIGKILL)
 
-    thread = threading.Thread(target=kill)
-    thread.start()
-    res = solve(client, pause=0.005, retries=9)
-    thread.join()
+def test_losing_every_worker_and_all_they_held_leaves_the_result_of_the_serial_run(doomed, tmp_path):
+    reference, pids, flag = solve(1), list(doomed.run(os.getpid).values()), tmp_path / "flag"
+    res = solve_and_kill(doomed, pids, flag, retries=9)
+    assert not flag.exists()
     assert_array_equal(res.x, reference.x)
     assert (res.nfev, res.nit, res.fun, res.status) == (reference.nfev, reference.nit, reference.fun, reference.status)
-    client.wait_for_workers(2, timeout=60)
 
 
 def test_two_workers_get_less_than_three_copies_of_x_per_iteration(client):
     d, rounds = 1_000_000, 4
-    client.wait_for_workers(2, timeout=60)
     crew = as_crew(Problem(lambda x: float(x[0]), d), client)
     points = [np.full(d, float(k)) for k in range(rounds + 2)]
     sent = []

@@ -69,6 +69,15 @@ def told(folder):
     return {value for value in (json.loads(line)["v"] for line in lines) if value is not None}
 
 
+def start(name, calls, folder):
+    """A child process, and a descriptor that ends when the child and all workers that it has forked are gone."""
+    ours, theirs = os.pipe()
+    child = FORK.Process(target=run, args=(name, calls, str(folder)))
+    child.start()
+    os.close(theirs)
+    return child, ours
+
+
 def asked(calls):
     return [float(line) for line in calls.read_text().splitlines()] if calls.exists() else []
 
@@ -78,12 +87,13 @@ def kill_until_done(name, tmp_path, rng, seconds, kills):
     folder, calls, known, killed = tmp_path / "run", tmp_path / "calls", set(), 0
     while True:
         before = len(asked(calls))
-        child = FORK.Process(target=run, args=(name, calls, str(folder)))
-        child.start()
+        child, gone = start(name, calls, folder)
         if killed < kills:
             time.sleep(rng.uniform(0.0, seconds))
             os.kill(child.pid, signal.SIGKILL)
         child.join()
+        os.read(gone, 1)
+        os.close(gone)
         new = asked(calls)[before:]
         assert not known & set(new), "a value that was on record was asked for again"
         if child.exitcode == 0:

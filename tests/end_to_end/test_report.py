@@ -12,7 +12,7 @@ from scipy.optimize import NonlinearConstraint
 
 import zolal
 from zolal.checkpoint import read_run
-from zolal.report.run_page import run_page, write_run_page
+from zolal.report.run_page import _trailing_mean, run_page, write_run_page
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 EVIL = "<script>document.title='stolen'</script><img src=x onerror=document.title='stolen'>\"'&"
@@ -116,6 +116,13 @@ def test_the_values_are_those_of_the_run(opened, run):
     assert failed == len((folder / "failures.jsonl").read_text().splitlines())
 
 
+def test_only_rows_beyond_the_tolerance_are_marked(opened, run):
+    rows = opened.find_elements("css selector", "#constraints tbody tr")
+    marked = [row.get_attribute("class") == "violated" for row in rows]
+    res = run[0]
+    assert marked == [abs(res.x @ res.x - 1.0) > 1e-3, *(res.x[:2] > 2.0 + 1e-3)]
+
+
 def test_what_users_write_is_shown_and_not_obeyed(opened):
     assert EVIL in text(opened, "failures")
     assert EVIL in opened.find_element("css selector", "#constraints tbody td").text
@@ -155,6 +162,20 @@ def _ids(path: Path):
 
     Ids().feed(path.read_text())
     return found
+
+
+def test_the_mean_of_the_last_steps_leaves_missing_values_out():
+    np.testing.assert_allclose(_trailing_mean(np.array([1.0, 3.0, np.nan, 5.0, 9.0]), 2), [1.0, 2.0, 3.0, 5.0, 7.0])
+    assert np.isnan(_trailing_mean(np.array([np.nan, np.nan]), 1)).all()
+
+
+def test_a_long_point_is_shown_in_part_and_the_page_says_so(tmp_path):
+    bound = NonlinearConstraint(lambda x: x[:300], -np.inf, 2.0, jac=lambda x: np.eye(300, x.size))
+    arguments = dict(rng=0, maxfev=100, constraints=bound, checkpoint=tmp_path, options=dict(step_size=0.1, num_directions=2))
+    zolal.minimize(lambda x: float(x @ x), np.ones(6000), **arguments)
+    page = run_page(read_run(tmp_path))
+    for words in ("its first 5,000 coordinates", "The first 200 of 6,000 coordinates.", "The first 200 of 300 rows."):
+        assert words in page
 
 
 def test_a_run_in_progress_has_a_page_too(tmp_path):

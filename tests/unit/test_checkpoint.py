@@ -2,13 +2,9 @@
 
 import json
 import multiprocessing
-import os
 import resource
 import shutil
-import signal
 import subprocess
-import threading
-import time
 import warnings
 
 import numpy as np
@@ -17,6 +13,7 @@ from numpy.testing import assert_array_equal
 from scipy.optimize import LinearConstraint, NonlinearConstraint
 
 import zolal
+from kept_runs import X0, Counted, bowl, check_same, check_whole, solve
 from registry import PROBLEMS, SOLVERS
 from zolal.checkpoint import folder as folders
 from zolal.checkpoint._codec import read_record, write_record
@@ -26,37 +23,6 @@ from zolal.evaluate import MapEvaluator
 from zolal.running import Snapshot
 
 FORK = multiprocessing.get_context("fork")
-X0 = np.array([0.5, -0.5, 0.25])
-SPHERE = NonlinearConstraint(lambda x: x @ x, 1.0, 1.0, jac=lambda x: 2 * x)
-
-
-def bowl(x):
-    return float((x - 1.0) @ (x - 1.0))
-
-
-class Counted:
-    def __init__(self, function=bowl):
-        self.function, self.count = function, 0
-
-    def __call__(self, *args):
-        self.count += 1
-        return self.function(*args)
-
-
-def solve(fun=bowl, x0=X0, *, options=(), **arguments):
-    options = dict(step_size=0.05, num_directions=4) | dict(options)
-    return zolal.minimize(fun, x0, **dict(rng=0, maxfev=200, constraints=SPHERE) | arguments, options=options)
-
-
-def check_same(one, other):
-    for name in ("x", "fun", "fun_error", "nfev", "nit", "multipliers", "status", "message", "failures", "seed"):
-        assert_array_equal(one[name], other[name])
-    for name in one.trace:
-        assert_array_equal(one.trace[name], other.trace[name])
-
-
-def stop_at(k):
-    return lambda state: state.k == k
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=[f"solver {i}" for i in range(len(SOLVERS))])
@@ -79,77 +45,27 @@ def test_a_state_comes_back_to_the_bit_and_goes_on_as_it_would_have(solver, name
         assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_a_run_in_another_namespace_is_resumed_in_it(tmp_path, dtype):
-    torch = pytest.importorskip("torch")
-    arguments = dict(fun=lambda x: float(((x - 1.0) ** 2).sum()), x0=torch.tensor(X0, dtype=getattr(torch, dtype)))
-    arguments |= dict(
-        constraints=NonlinearConstraint(lambda x: x @ x, -np.inf, 1.0, jac=lambda x: 2 * x), options=dict(kkt_directions=0, smoothing=1e-2)
-    )
-    solve(checkpoint=tmp_path, callback=stop_at(3), **arguments)
-    resumed = solve(checkpoint=tmp_path, resume=True, **arguments)
-    assert resumed.x.dtype == getattr(torch, dtype)
-    check_same(resumed, solve(**arguments))
-
-
-def test_keeping_a_run_does_not_change_it(tmp_path):
-    check_same(solve(checkpoint=tmp_path / "run"), solve())
-
-
-@pytest.mark.parametrize("k", [1, 4])
-def test_a_run_that_was_stopped_goes_on_to_the_result_of_one_that_was_not(tmp_path, k):
-    stopped = solve(checkpoint=tmp_path, callback=stop_at(k), options=dict(kkt_directions=0))
-    assert stopped.nit == k
-    check_same(solve(checkpoint=tmp_path, resume=True, options=dict(kkt_directions=0)), solve(options=dict(kkt_directions=0)))
-
-
-def test_resuming_a_finished_run_gives_its_result_and_evaluates_nothing(tmp_path):
-    fun = Counted()
-    finished = solve(fun, checkpoint=tmp_path)
-    count = fun.count
-    check_same(solve(fun, checkpoint=tmp_path, resume=True), finished)
-    assert fun.count == count
-
-
-def test_a_finished_run_goes_on_with_a_larger_budget_as_if_it_had_been_larger_from_the_start(tmp_path):
-    solve(checkpoint=tmp_path)
-    check_same(solve(checkpoint=tmp_path, resume=True, maxfev=400), solve(maxfev=400))
-    check_same(solve(checkpoint=tmp_path, resume=True, maxfev=400), solve(maxfev=400))
-
-
-def test_a_run_that_failed_is_resumed_by_asking_again_for_what_failed(tmp_path):
-    broken = Counted(lambda x: bowl(x) if broken.count < 50 else 1 / 0)
-    failed = solve(broken, checkpoint=tmp_path, retries=0)
-    assert failed.status is zolal.Status.EVALUATION_FAILED
-    mended = Counted(broken.function)
-    mended.function = bowl
-    reference = solve(maxfev=202, retries=0)
-    res = solve(mended, checkpoint=tmp_path, retries=0, resume=True, maxfev=202)
-    assert_array_equal(res.x, reference.x)
-    assert res.nfev == reference.nfev + 1
-    assert mended.count == reference.nfev - 49  # 49 values were kept
-
-
-def test_resume_begins_where_there_is_nothing_to_continue(tmp_path):
-    check_same(solve(checkpoint=tmp_path / "new" / "run", resume=True), solve())
-
-
 def test_a_folder_with_a_run_is_not_overwritten(tmp_path):
     solve(checkpoint=tmp_path)
     with pytest.raises(CheckpointError, match="holds a run already; `resume=True` continues it"):
         solve(checkpoint=tmp_path)
 
 
-def test_a_run_without_a_seed_keeps_its_own_when_it_is_resumed(tmp_path):
-    first = solve(checkpoint=tmp_path, rng=None, callback=stop_at(3), options=dict(kkt_directions=0))
-    resumed = solve(checkpoint=tmp_path, rng=None, resume=True, options=dict(kkt_directions=0))
-    check_same(resumed, solve(rng=first.seed, options=dict(kkt_directions=0)))
+def test_files_that_are_not_of_a_run_are_left_alone(tmp_path):
+    (tmp_path / "result.json").write_text("mine")
+    with pytest.raises(CheckpointError, match=r"holds 'result.json' and no run; name a folder that is empty or of a run"):
+        solve(checkpoint=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["result.json"]
 
 
 OTHERS = {
     "seed": (dict(rng=1), "seed was 0 and is 1"),
     "step_size": (dict(options=dict(step_size=0.1)), "option 'step_size' was 0.05 and is 0.1"),
     "option": (dict(options=dict(momentum=0.3)), "option 'momentum' was not given and is 0.3"),
+    "record": (
+        dict(options=dict(step_size=zolal.schedules.InverseSqrt(0.05))),
+        "option 'step_size' was 0.05 and is InverseSqrt(base=0.05, horizon=25.0)",
+    ),
     "schedule": (dict(options=dict(step_size=lambda k: 0.05)), "option 'step_size' was 0.05 and is "),
     "method": (dict(method="multistage"), "method was 'mdlal' and is 'multistage'"),
     "geometry": (dict(geometry=4), "geometry was 'auto' and is 4"),
@@ -304,17 +220,6 @@ def full_to_the_end(path):
     assert 0 < fun.count < res.nfev
 
 
-def check_whole(path):
-    """No file is torn: every line and every file can be read, and nothing half-written lies about."""
-    for file in path.glob("*.jsonl"):
-        content = file.read_bytes()
-        assert not content or content.endswith(b"\n")
-        read_lines(file)
-    with np.load(path / "state.npz", allow_pickle=False) as state:
-        json.loads(state["tree"].tobytes())
-    assert not list(path.glob(".*.new"))
-
-
 @pytest.mark.parametrize("scene", [full_from_the_start, full_for_a_while, full_to_the_end])
 def test_a_full_disk_is_an_error_at_the_start_and_a_warning_later(tmp_path, scene):
     in_child(scene, tmp_path)
@@ -354,32 +259,3 @@ def test_a_line_that_was_cut_off_is_left_out_and_overwritten(tmp_path):
     lines.append({"a": 3.5})
     lines.close()
     assert path.read_bytes() == b'{"a":1}\n{"a":3.5}\n'
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_ctrl_c_ends_in_a_result_and_a_checkpoint_that_goes_on(tmp_path, workers):
-    def slow(x):
-        time.sleep(0.01)
-        return bowl(x)
-
-    def interrupt(state):
-        if state.k == 3:
-            threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-
-    res = solve(slow, checkpoint=tmp_path, workers=workers, callback=interrupt)
-    assert res.status is zolal.Status.INTERRUPTED
-    assert not res.success
-    assert 0 < res.nfev < 200
-    assert json.loads((tmp_path / "result.json").read_text())["status"] == "INTERRUPTED"
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    check_same(solve(slow, checkpoint=tmp_path, workers=workers, resume=True), solve())
-
-
-def test_ctrl_c_in_the_final_check_goes_on_with_the_check(tmp_path):
-    calls = Counted(lambda x: os.kill(os.getpid(), signal.SIGINT) if calls.count == 190 else bowl(x))
-    res = solve(calls, checkpoint=tmp_path)
-    assert res.status is zolal.Status.INTERRUPTED
-    again = Counted(calls.function)
-    again.function, calls.count = calls.function, 1000
-    check_same(solve(again, checkpoint=tmp_path, resume=True), solve())
-    assert again.count == 3

@@ -126,6 +126,6 @@ def locked(path: Path) -> Iterator[bool]:
                     fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 _locked.add(name)
                 stack.callback(_locked.discard, name)
-            except OSError:
+            except (BlockingIOError, PermissionError):
                 free = False
         yield free

@@ -62,6 +62,10 @@ def described(value: Any) -> str:
     name = getattr(value, "__qualname__", type(value).__name__)
     if isinstance(value, np.ndarray):
         name = f"array of shape {value.shape}"
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value) if field.init}
+        told = [f"{key}={field!r}" for key, field in fields.items() if isinstance(field, (bool, int, float, str, type(None)))]
+        name += f"({', '.join(told)})" if len(told) == len(fields) else ""
     return f"{name} #{hashlib.blake2b(content.encode(), digest_size=DIGITS // 2).hexdigest()}"
 
 

@@ -32,6 +32,7 @@ from zolal.result import Result
 from zolal.running import Session, Setup, Snapshot
 
 FORMAT = 1
+NAMES = ("state.npz", "trace.jsonl", "failures.jsonl", "result.json")  # beside run.json and the answers
 SHORTEST_INTERVAL = 1.0  # seconds between states, and between moments at which everything has reached the disk
 SHARE = 0.05  # of the time that writing states may take
 
@@ -54,6 +55,7 @@ class RunFolder:
         """A session that this folder keeps, new or continued; a folder that cannot be used is an error before anything is evaluated."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
+            self._require_ours()
             if not self.lock.enter_context(locked(self.path / "lock")):
                 raise CheckpointError(f"The checkpoint folder {str(self.path)!r} is in use by another run.")
             kept = (self.path / "run.json").exists()
@@ -94,6 +96,13 @@ class RunFolder:
         if self.in_trouble:
             warnings.warn(f"The last checkpoint of the run in {str(self.path)!r} could not be written.", CheckpointWarning, stacklevel=2)
 
+    def _require_ours(self) -> None:
+        """A file of a name that we use and that no run has put there is somebody's."""
+        if not (self.path / "lock").exists() and (found := [name for name in NAMES if (self.path / name).exists()]):
+            raise CheckpointError(
+                f"The checkpoint folder {str(self.path)!r} holds {found[0]!r} and no run; name a folder that is empty or of a run."
+            )
+
     def close(self) -> None:
         for file in self.files.values():
             with contextlib.suppress(OSError):
@@ -104,7 +113,7 @@ class RunFolder:
     def _fresh(self, setup: Setup) -> Session:
         for stale in self.path.glob("values-*.jsonl"):
             stale.unlink()
-        for name in ("state.npz", "trace.jsonl", "failures.jsonl", "result.json"):
+        for name in NAMES:
             (self.path / name).unlink(missing_ok=True)
         session = Session(setup)
         self._open(0)
@@ -128,7 +137,10 @@ class RunFolder:
             )
         if not setup.seed_given:
             setup = setup.with_seed(int(about["seed"]))
-        if found := differences(about["fingerprint"], fingerprint(setup), about["python"] == PYTHON):
+        found = differences(about["fingerprint"], fingerprint(setup), about["python"] == PYTHON)
+        if setup.maxfev < about["maxfev"]:
+            found.append(f"maxfev was {about['maxfev']} and is {setup.maxfev}, but may only grow")
+        if found:
             raise CheckpointError(f"The checkpoint folder {str(self.path)!r} holds another run: {'; '.join(found)}.")
         snapshot: Snapshot = read_record(self.path / "state.npz", setup.start.form, setup.start.z)
         files = {int(path.stem.split("-")[1]): path for path in self.path.glob("values-*.jsonl")}
@@ -140,23 +152,31 @@ class RunFolder:
         records = [tuple(number(line[name]) for name in FIELDS) for line in lines[: snapshot.state.k]]
         if len(records) < snapshot.state.k:
             raise CheckpointError(f"The checkpoint folder {str(self.path)!r} is damaged: its trace ends before its state.")
+        if setup.maxfev > about["maxfev"]:
+            replace_json(self.path / "run.json", about | dict(maxfev=setup.maxfev))
         self.replaying = True
         return Session(setup, snapshot, Recorder(records))
 
     def replay(self, session: Session) -> None:
         """Have the session hear again what it had heard; a batch that had failed in the end is open again for what failed."""
-        for position, line in enumerate(self.answers if self.replaying else ()):
+        for line in self.answers if self.replaying else ():
             if session.ledger is None or (line["b"], line["check"]) != (session.batches, session.checking):
                 continue  # of a batch before the state, or of a final check that a larger budget has put off
-            value = number(line["v"])
-            session.hear(Answer(line["i"], value, line.get("failure"), line.get("malformed", False), line.get("lost", False)))
-            if session.ledger.complete:
-                if session.ledger.failed and all(later["b"] == line["b"] for later in self.answers[position:]):
-                    continue
+            if line.get("reopened"):
+                session.reopen()
+            else:
+                value = number(line["v"])
+                session.hear(Answer(line["i"], value, line.get("failure"), line.get("malformed", False), line.get("lost", False)))
+            if not session.ledger.failed:
                 session.settle()
-        session.reopen()
         self.replaying = False
-        session.settle()
+        if session.ledger is not None:
+            self._guarded(lambda: (self.path / "result.json").unlink(missing_ok=True))  # it was not the last word
+        if session.ledger is not None and session.ledger.failed:
+            line = {"b": session.batches, "check": session.checking, "reopened": True}
+            self._guarded(lambda: self.files["values"].append(line))
+            session.reopen()
+            session.settle()
 
     def _open(self, first: int) -> None:
         self.files = {name: Lines(self.path / f"{name}.jsonl") for name in ("trace", "failures")}

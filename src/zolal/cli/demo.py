@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from zolal.cli._console import console
 from zolal.cli._pages import write_page
 from zolal.minimize import minimize
 from zolal.problem import Problem
@@ -56,7 +57,6 @@ def demo_options() -> dict[str, Any]:
 
 
 def _show(problem: Problem, result: Result, seconds: float) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     budget, volume, diversity = (float(part.value_at(result.x)[0]) for part in problem.equalities(result.x).parts)
@@ -74,7 +74,7 @@ def _show(problem: Problem, result: Result, seconds: float) -> None:
     table.add_row("KKT", str(result.kkt))
     table.add_row("evaluations", f"{result.nfev} in {result.nit} steps, {seconds:.1f} s")
     table.add_row("ended", result.status.sentence)
-    Console(width=120).print(table)
+    console().print(table)
 
 
 def _compare(problem: Problem, result: Result) -> None:

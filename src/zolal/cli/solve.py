@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from zolal.checkpoint import plain, replace_json, result_record
+from zolal.cli._console import console
 from zolal.crews import travels_by_value
 from zolal.errors import InvalidArgumentError
 from zolal.minimize import minimize
@@ -17,6 +18,7 @@ from zolal.problem import Problem, SlackForm
 from zolal.result import Result, Status
 from zolal.running import FAILURES
 
+MOST_ROWS = 20  # of constraints that are printed
 INTERRUPTED = 130  # the exit code of a program that was ended by Ctrl-C
 
 
@@ -181,7 +183,6 @@ def _tell(problem: Problem, result: Result, out: Path | None, json: bool, checkp
 
 def show_result(record: dict[str, Any]) -> None:
     """The result as a few lines."""
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
@@ -192,14 +193,16 @@ def show_result(record: dict[str, Any]) -> None:
     table.add_row("x", _shortened(record["x"]))
     for failure in record["failures"]:
         table.add_row("failed", f"{failure['count']} times: {escape(failure['failure'])}")
-    console = Console(width=140)
-    console.print(table)
+    screen = console()
+    screen.print(table)
     if record["constraints"]:
         rows = Table("constraint", "lower", "value", "upper", "violation", "multiplier", box=None, pad_edge=False, header_style="bold")
-        for row in record["constraints"][:20]:
+        for row in record["constraints"][:MOST_ROWS]:
             numbers = (f"{row[name]:.6g}" for name in ("lower", "value", "upper", "violation", "multiplier"))
             rows.add_row(escape(f"{row['name']}[{row['row']}]"), *numbers)
-        console.print("", rows)
+        screen.print("", rows)
+        if (rest := len(record["multipliers"]) - MOST_ROWS) > 0:
+            screen.print(f"and {rest:,} more rows")
 
 
 def _shortened(x: list[float]) -> str:

@@ -88,11 +88,15 @@ class FuturesCrew(ABC):
         self.tasks: dict[Any, tuple[list[int], float]] = {}  # each future with its queries and its deadline
         self.pending: list[int] = []
         self.finished: queue.Queue[Any] = queue.Queue()
+        self.abandoned: list[Any] = []  # futures that took too long and could not be cancelled
 
     @property
     def capacity(self) -> float:
-        """All at once; as many as there are workers when time is limited, so that none of it is spent in a queue."""
-        return math.inf if self.timeout is None else self.num_workers
+        """All at once; when time is limited as many as there are workers who are free, so that none of it is spent in a queue."""
+        if self.timeout is None:
+            return math.inf
+        self.abandoned = [future for future in self.abandoned if not future.done()]
+        return max(1, self.num_workers - len(self.abandoned))
 
     @property
     @abstractmethod
@@ -195,6 +199,7 @@ class FuturesCrew(ABC):
         late = [future for future, (_, deadline) in self.tasks.items() if deadline <= time.monotonic()]
         answers = []
         for future in late:
-            future.cancel()
+            if not future.cancel():
+                self.abandoned.append(future)
             answers += [Answer(i, np.nan, too_slow(self.timeout or 0.0)) for i in self.tasks.pop(future)[0]]
         return answers

@@ -3,6 +3,7 @@
 import io
 import math
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from zolal.checkpoint import RunRecord, read_run, replace_file
 MOST_POINTS = 2000  # of a curve
 MOST_ROWS = 200  # of a table
 MOST_VARIABLES = 5000  # in the plot of x
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "0.45"
+MEANS = 20  # of the objective in its plot, each over so much of the run
+BLUE, ORANGE, GREY, PALE = "#0072B2", "#D55E00", "0.45", "#A9CDE3"
 
 
 def write_run_page(folder: Path, path: Path) -> None:
@@ -34,9 +36,7 @@ def run_page(record: RunRecord) -> str:
     )
     environment.filters["number"] = _number
     result, trace = record.result, record.trace
-    counts: dict[str, int] = {}
-    for line in record.failures:
-        counts[line["failure"]] = counts.get(line["failure"], 0) + 1
+    failures = Counter(line["failure"] for line in record.failures)
     return environment.get_template("run_page.html.j2").render(
         name=record.path.resolve().name,
         about=record.about,
@@ -44,9 +44,11 @@ def run_page(record: RunRecord) -> str:
         steps=len(trace["iteration"]),
         last={name: float(column[-1]) if column.size else math.nan for name, column in trace.items()},
         plots=_plots(record),
+        tol=float(record.about["fingerprint"]["tol"]),
         constraints=(result or {}).get("constraints", [])[:MOST_ROWS],
         variables=list(enumerate((result or {}).get("x", [])))[:MOST_ROWS],
-        failures=sorted(counts.items(), key=lambda item: -item[1])[:MOST_ROWS],
+        counts={name: len((result or {}).get(name, [])) for name in ("x", "multipliers")},
+        failures=failures.most_common(MOST_ROWS),
         last_failures=record.failures[-20:],
     )
 
@@ -60,18 +62,30 @@ def _number(value: Any, digits: int = 6) -> str:
 
 
 def _plots(record: RunRecord) -> list[dict[str, Any]]:
-    trace, plots = _thinned(record.trace), []
+    window, plots = max(1, record.trace["nfev"].size // MEANS), []
+    trace = _thinned(record.trace | {"mean": _trailing_mean(record.trace["fun"], window)})
     if trace["nfev"].size:
-        plots.append(dict(id="objective", title="Objective", svg=_curves("objective", trace, {"fun": ("objective", BLUE)}, log=False)))
+        values = {"fun": ("at each step", BLUE if window == 1 else PALE)}
+        values |= {"mean": (f"mean of {window} steps", BLUE)} if window > 1 else {}
+        plots.append(dict(id="objective", title="Objective, with its noise", svg=_curves("objective", trace, values, log=False)))
         measures = {
             "stationarity": ("stationarity, as estimated by the run", BLUE),
             "feasibility": ("violation of the constraints", ORANGE),
         }
         plots.append(dict(id="residuals", title="Stationarity and violation", svg=_curves("residuals", trace, measures, log=True)))
     if record.result is not None:
-        x = np.array(record.result["x"], dtype=float)[:MOST_VARIABLES]
-        plots.append(dict(id="variables-plot", title="The point found", svg=_variables("variables-plot", x)))
+        x = np.array(record.result["x"], dtype=float)
+        title = "The point found" if x.size <= MOST_VARIABLES else f"The point found, its first {MOST_VARIABLES:,} coordinates"
+        plots.append(dict(id="variables-plot", title=title, svg=_variables("variables-plot", x[:MOST_VARIABLES])))
     return plots
+
+
+def _trailing_mean(values: np.ndarray, window: int) -> np.ndarray:
+    """The mean of each value and those before it, `window` in all; values that are missing are left out."""
+    sums, counts = (np.concatenate([[0.0], np.cumsum(column)]) for column in (np.nan_to_num(values), ~np.isnan(values)))
+    first = np.maximum(np.arange(1, values.size + 1) - window, 0)
+    with np.errstate(invalid="ignore"):
+        return (sums[1:] - sums[first]) / (counts[1:] - counts[first])
 
 
 def _thinned(trace: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -1,0 +1,53 @@
+"""A small run with a constraint, as the tests of folders make it, and how two results are compared."""
+
+import json
+
+import numpy as np
+from numpy.testing import assert_array_equal
+from scipy.optimize import NonlinearConstraint
+
+import zolal
+from zolal.checkpoint._files import read_lines
+
+X0 = np.array([0.5, -0.5, 0.25])
+SPHERE = NonlinearConstraint(lambda x: x @ x, 1.0, 1.0, jac=lambda x: 2 * x)
+
+
+def bowl(x):
+    return float((x - 1.0) @ (x - 1.0))
+
+
+class Counted:
+    def __init__(self, function=bowl):
+        self.function, self.count = function, 0
+
+    def __call__(self, *args):
+        self.count += 1
+        return self.function(*args)
+
+
+def solve(fun=bowl, x0=X0, *, options=(), **arguments):
+    options = dict(step_size=0.05, num_directions=4) | dict(options)
+    return zolal.minimize(fun, x0, **dict(rng=0, maxfev=200, constraints=SPHERE) | arguments, options=options)
+
+
+def check_same(one, other):
+    for name in ("x", "fun", "fun_error", "nfev", "nit", "multipliers", "status", "message", "failures", "seed"):
+        assert_array_equal(one[name], other[name])
+    for name in one.trace:
+        assert_array_equal(one.trace[name], other.trace[name])
+
+
+def stop_at(k):
+    return lambda state: state.k == k
+
+
+def check_whole(path):
+    """No file is torn: every line and every file can be read, and nothing half-written lies about."""
+    for file in path.glob("*.jsonl"):
+        content = file.read_bytes()
+        assert not content or content.endswith(b"\n")
+        read_lines(file)
+    with np.load(path / "state.npz", allow_pickle=False) as state:
+        json.loads(state["tree"].tobytes())
+    assert not list(path.glob(".*.new"))
