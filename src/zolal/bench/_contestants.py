@@ -143,8 +143,9 @@ def _nevergrad(given: Contest, witness: Witness, seed: int) -> Array:
         space.set_bounds(bounds.lb, bounds.ub)
     space.random_state = np.random.RandomState(seed)
     space.function.deterministic = given.level == 0.0
-    # NGOpt itself fits a metamodel that NumPy 2.4 does not accept
-    optimizer = ng.optimizers.NGOpt8(parametrization=space, budget=witness.budget)
+    # NGOpt may choose a metamodel that NumPy 2.4 does not accept, so what it would choose otherwise is named here
+    kind = ng.optimizers.TBPSA if given.level else ng.optimizers.CMA
+    optimizer = kind(parametrization=space, budget=witness.budget)
     for _ in range(witness.budget):
         point = optimizer.ask()
         optimizer.tell(point, witness(point.value), constraint_violation=np.maximum(inequalities(point.value), 0.0))

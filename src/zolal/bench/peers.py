@@ -23,7 +23,7 @@ LABELS = {
     "cobyla": "SciPy COBYLA",
     "trust-constr": "SciPy trust-constr",
     "cma": "pycma fmin_con2",
-    "nevergrad": "nevergrad NGOpt8",
+    "nevergrad": "nevergrad",
 }
 
 
@@ -112,7 +112,7 @@ def _lead(grid: Grid) -> list[str]:
         "auto is given a seed and the budget. The paper's method and both baselines take 16 directions, differences that fit the noise, "
         f"and a fixed step: a share of what theory allows, chosen on another seed ({shares}). COBYQA, COBYLA: a first radius of the size "
         "of a coordinate. trust-constr: two-point differences with relative steps of the root of the noise level. pycma, nevergrad: steps "
-        "of the size of a coordinate, equalities as pairs of inequalities.",
+        "of the size of a coordinate, equalities as pairs of inequalities; nevergrad is its CMA without noise, its TBPSA with noise.",
     ]
     missing = [LABELS[name] for name in METHODS if name not in available()]
     if missing:
