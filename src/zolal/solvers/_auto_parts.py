@@ -54,6 +54,22 @@ class Move(NamedTuple):
     bend: float
 
 
+class Mean(NamedTuple):
+    """The mean of the points of a run and of the estimates there, in which the last tenth of the run weighs about as much as the rest.
+
+    The t-th point enters with the weight 9/(t + 8): a mean over all of a run would remember its start for ever.
+    """
+
+    x: Array
+    gradient: Array
+    number: int = 1
+
+    def seen(self, x: Array, gradient: Array) -> "Mean":
+        number = self.number + 1
+        weight = 9.0 / (number + 8.0)
+        return Mean(self.x + weight * (x - self.x), self.gradient + weight * (gradient - self.gradient), number)
+
+
 @final
 @dataclass(frozen=True)
 class Weighted:

@@ -13,7 +13,8 @@ from zolal.solvers._auto_parts import ADDITIVE, EXACT, SAMPLED, Anchor, Noise, W
 FIRST = 4  # directions of the first batch
 REPEATS = 6  # more values at the start, where there is noise
 PAIRS = 8  # slopes measured with two samples each
-REPEAT_EVERY = 4  # iterations between two looks at the noise
+LOOK_EVERY = 4  # iterations between two looks at the noise, or of one sample at other points
+VALUE_WEIGHT = 0.3  # of a new difference from the start beside earlier ones
 ROUNDING = 4.0 * 2.220446049250313e-16
 
 
@@ -21,7 +22,7 @@ class Reading(NamedTuple):
     """slopes along `directions` with their variances; f(x) with its variance; f(x) - f(anchor) with its variance, where there is one.
 
     curvature: the mean curvature of f over all directions, so far. short: which slopes have the shorter length. repeat: a square whose mean
-    is the noise's variance, where there was one to see. second: F(x) + F(2a - x) - 2 F(a) around the anchor a, with one sample.
+    is the noise's variance, where there was one to see. second: 4 (F(x) + F(a) - 2 F((x + a)/2)) for the anchor a, with one sample.
     """
 
     directions: Orthogonal
@@ -70,25 +71,27 @@ def read_samples(values: np.ndarray, length: float) -> Noise:
     return Noise(SAMPLED, variance, float(PAIRS)) if variance > 0.0 else Noise()
 
 
-def regular(directions: Orthogonal, x: Array, anchor: Anchor | None, noise: Noise, length: float, look: bool) -> Survey:
+def regular(directions: Orthogonal, x: Array, others: tuple[Array, ...], noise: Noise, length: float, look: bool) -> Survey:
     """The evaluations of an iteration.
 
-    exact: F(x), then F(x + nu u_j). sampled: F at x, at the anchor and at the point opposite to x, then F(x + nu u_j), all with one sample;
-    with `look` direction 0 is the last one of the iteration before. additive: pairs F(x +- nu u_j), nu and 2 nu by turns; with `look` two
-    values at x.
+    exact: F(x), then F(x + nu u_j). sampled: F(x), then F at each of `others`, then F(x + nu u_j), all with one sample. additive: pairs
+    F(x +- nu u_j), nu and 2 nu by turns; with `look` two values at x.
     """
     n = directions.count
     if noise.kind == ADDITIVE:
         pairs = [Probe(0, j, sign * length * (1 + j % 2), j) for j in range(n) for sign in (1.0, -1.0)]
         return Survey((x,), directions, (*pairs, *([Probe(sample=n), Probe(sample=n + 1)] if look else [])))
     forward = tuple(Probe(0, j, length) for j in range(n))
-    if noise.kind == SAMPLED and anchor is not None:
-        return Survey((x, anchor.x, 2.0 * anchor.x - x), directions, (Probe(0), Probe(1), Probe(2), *forward))
-    return Survey((x,), directions, (Probe(), *forward))
+    return Survey((x, *others), directions, (*(Probe(base) for base in range(1 + len(others))), *forward))
 
 
-def read_regular(survey: Survey, values: np.ndarray, anchor: Anchor | None, noise: Noise, curvature: Weighted, last: float) -> Reading:
-    """The answers to `regular`; `last` is the slope that a repeated direction had, NaN where none is repeated."""
+def sampled_points(x: Array, anchor: Anchor | None, start: Anchor | None) -> tuple[Array, ...]:
+    """Where one sample looks beside x: at the anchor, halfway there, all of which X holds with x, and at the start."""
+    return () if anchor is None or start is None else (anchor.x, 0.5 * (anchor.x + x), start.x)
+
+
+def read_regular(survey: Survey, values: np.ndarray, anchor: Anchor | None, noise: Noise, curvature: Weighted) -> Reading:
+    """The answers to `regular`."""
     directions = survey.directions
     assert isinstance(directions, Orthogonal)
     if noise.kind == ADDITIVE:
@@ -100,20 +103,33 @@ def read_regular(survey: Survey, values: np.ndarray, anchor: Anchor | None, nois
         change, change_variance = (value - anchor.value, 0.0) if anchor is not None else (0.0, math.inf)
         rounding = np.full(len(slopes), (ROUNDING * abs(value) / length) ** 2)
         return Reading(directions, slopes, rounding, value, variance, change, change_variance, curvature, slopes == slopes)
-    repeat = None
-    if not math.isnan(last):
-        repeat, slopes = 0.5 * float(slopes[0] - last) ** 2, slopes[1:]
-        directions = Orthogonal(
-            directions.dimension, directions.count - 1, directions.seed, directions.iteration, start=(directions.start or 0) + 1
-        )
-    noises = np.full(len(slopes), noise.variance)
+    return _read_sampled(survey, directions, values, slopes, anchor, noise, curvature)
+
+
+def _read_sampled(
+    survey: Survey,
+    directions: Orthogonal,
+    values: np.ndarray,
+    slopes: np.ndarray,
+    anchor: Anchor | None,
+    noise: Noise,
+    curvature: Weighted,
+) -> Reading:
+    """Slopes of one sample and, where it looked there, what it says of the last step. Values are differences from the start."""
+    noises, everywhere = np.full(len(slopes), noise.variance), slopes == slopes
     if anchor is None:
-        return Reading(directions, slopes, noises, float(values[0]), 0.0, 0.0, math.inf, curvature, slopes == slopes, repeat)
-    change = float(values[0] - values[1])
-    change_variance = noise.variance * norm(survey.bases[0] - survey.bases[1]) ** 2 / directions.dimension
-    value, variance = anchor.value + change, anchor.variance + change_variance
-    second = float(values[0] + values[2] - 2.0 * values[1])
-    return Reading(directions, slopes, noises, value, variance, change, change_variance, curvature, slopes == slopes, repeat, second)
+        return Reading(directions, slopes, noises, 0.0, 0.0, 0.0, math.inf, curvature, everywhere)
+    if len(survey.bases) == 1:
+        return Reading(directions, slopes, noises, anchor.value, anchor.variance, 0.0, math.inf, curvature, everywhere)
+    x, before, _, start = survey.bases
+    at_x, at_anchor, halfway, at_start = (float(value) for value in values[:4])
+    spread = noise.variance / directions.dimension
+    fresh = 1.0 if anchor.value == 0.0 else VALUE_WEIGHT
+    value = anchor.value + fresh * (at_x - at_start - anchor.value)
+    variance = (1.0 - fresh) ** 2 * anchor.variance + fresh**2 * spread * norm(x - start) ** 2
+    second = 4.0 * (at_x + at_anchor - 2.0 * halfway)
+    change_variance = spread * norm(x - before) ** 2
+    return Reading(directions, slopes, noises, value, variance, at_x - at_anchor, change_variance, curvature, everywhere, None, second)
 
 
 def _read_pairs(

@@ -14,12 +14,12 @@ from zolal.estimators.survey import Survey
 from zolal.kkt import kkt_measures
 from zolal.mirror import Euclidean, MirrorMap, bregman_step
 from zolal.problem import Problem, SlackForm
-from zolal.solvers._auto_parts import ADDITIVE, EXACT, SAMPLED, Anchor, Move, Noise, Square, Weighted, diameter, length_scale
+from zolal.solvers._auto_parts import ADDITIVE, EXACT, SAMPLED, Anchor, Mean, Move, Noise, Square, Weighted, diameter, length_scale
 from zolal.solvers._auto_step import Stepper, adapted
 from zolal.solvers._auto_survey import (
     FIRST,
+    LOOK_EVERY,
     PAIRS,
-    REPEAT_EVERY,
     Reading,
     first_look,
     noise_look,
@@ -28,6 +28,7 @@ from zolal.solvers._auto_survey import (
     read_samples,
     regular,
     sample_look,
+    sampled_points,
 )
 from zolal.solvers.base import Candidate, Solver, State
 
@@ -35,6 +36,9 @@ LOOK, NOISE, SAMPLES, RUN = "look", "noise", "samples", "run"
 GROWTH = 1.5  # of the number of directions, until there are d/64
 SURE = 4.0  # standard errors
 STIFF_MEMORY = 0.995
+SAMPLED_MEMORY = 0.97  # per look of a sample
+SAMPLED_LEAP = 10.0  # by which a step size may grow at once where curvature is measured without noise
+TOO_LONG = 4.0  # step sizes in units of 1/curvature
 LONGEST = 1e3  # steps along s, in units of the problem's size
 
 
@@ -55,7 +59,6 @@ class AutoState(State):
     concentrated: Concentrated
     curvature: Weighted  # the mean curvature of f, by which s is carried along
     lengths: tuple[Square, Square]  # innovations of slopes of the shorter and the longer length
-    last_slope: float
     stiffness: float  # the last curvature of f along a step that was known well
     step_size: float | None
     multipliers: Array
@@ -65,6 +68,7 @@ class AutoState(State):
     size: float  # the largest ||grad f|| seen
     error: float  # two standard errors of the stationarity
     best: Candidate
+    mean: Mean | None = None  # where samples make the iterates jump about
 
     @property
     def residual(self) -> float:
@@ -100,7 +104,7 @@ class Auto(Solver[AutoState]):
         _, feasibility = kkt_measures(self.mirror, 0.0 * z, c)
         return AutoState(
             form, seed, 0, z, c, math.nan, feasibility, LOOK, Noise(), scale, 1e-6 * scale, 0, 0, x, zeros(d, x), Filter(d),
-            Concentrated.start(x), Weighted(), (Square(), Square()), math.nan, 0.0, None, 0.0 * c, None, None, None, 0.0, math.inf,
+            Concentrated.start(x), Weighted(), (Square(), Square()), 0.0, None, 0.0 * c, None, None, None, 0.0, math.inf,
             Candidate(z, 0.0 * c, None),
         )  # fmt: skip
 
@@ -113,13 +117,13 @@ class Auto(Solver[AutoState]):
         if state.phase == SAMPLES:
             return sample_look(self._directions(state, PAIRS), state.x, length)
         directions = self._directions(state, self._count(state))
-        if self._repeats(state):
-            directions = replace(directions, start=state.used - 1, count=directions.count + 1)
-        return regular(directions, state.x, state.anchor, state.noise, length, self._looks(state))
+        looks = self._looks(state)
+        others = sampled_points(state.x, state.anchor, state.start) if looks and state.noise.kind == SAMPLED else ()
+        return regular(directions, state.x, others, state.noise, length, looks)
 
     def tell(self, state: AutoState, values: np.ndarray) -> AutoState:
         survey, values = self.ask(state), np.asarray(values, dtype=float)
-        used = state.used + survey.directions.count - (1 if self._repeats(state) else 0)
+        used = state.used + survey.directions.count
         if state.phase == LOOK:
             return self._after_look(replace(state, k=1, used=used), survey, values)
         if state.phase == NOISE:
@@ -129,8 +133,7 @@ class Auto(Solver[AutoState]):
             return replace(state, k=state.k + 1, used=used, phase=RUN, noise=noise, radius=radius)
         if state.phase == SAMPLES:
             return replace(state, k=state.k + 1, used=used, phase=RUN, noise=read_samples(values, survey.smoothing))
-        repeated = state.last_slope if self._repeats(state) else math.nan
-        reading = read_regular(survey, values, state.anchor, state.noise, state.curvature, repeated)
+        reading = read_regular(survey, values, state.anchor, state.noise, state.curvature)
         return self._advance(replace(state, k=state.k + 1, used=used), reading)
 
     def _after_look(self, state: AutoState, survey: Survey, values: np.ndarray) -> AutoState:
@@ -140,7 +143,7 @@ class Auto(Solver[AutoState]):
             return replace(state, phase=SAMPLES, radius=1e-4 * state.scale)
         regular_survey = Survey(survey.bases, survey.directions, survey.probes[1:])
         state = replace(state, phase=RUN)
-        return self._advance(state, read_regular(regular_survey, values[1:], None, state.noise, state.curvature, math.nan))
+        return self._advance(state, read_regular(regular_survey, values[1:], None, state.noise, state.curvature))
 
     def _advance(self, state: AutoState, reading: Reading) -> AutoState:
         """One iteration after its values: judge the last step, correct s, take the next step."""
@@ -149,7 +152,12 @@ class Auto(Solver[AutoState]):
         here = Anchor(state.x, reading.value, reading.variance, self._is_feasible(state, state.x))
         base = state.anchor if worse and state.anchor is not None else here
         state = replace(state, start=state.start or here, anchor=base, move=None, steps=state.steps + 1)
-        s = state.concentrated.estimate if state.concentrated.is_better else state.gradient
+        if state.noise.kind == SAMPLED:
+            s = _fresh(reading)
+            mean = Mean(base.x, state.gradient) if state.mean is None else state.mean.seen(base.x, state.gradient)
+            state = replace(state, mean=mean)
+        else:
+            s = state.concentrated.estimate if state.concentrated.is_better else state.gradient
         return self._stepped(state, base, s)
 
     def _judged(self, state: AutoState, reading: Reading) -> tuple[AutoState, bool]:
@@ -160,18 +168,33 @@ class Auto(Solver[AutoState]):
         doubt = SURE * math.sqrt(reading.change_variance)
         rise = reading.change + h.value(state.x) - h.value(anchor.x)
         worse = rise > doubt + 1e-12 * abs(reading.value) and anchor.feasible
+        if state.noise.kind == SAMPLED:
+            return self._judged_by_sample(state, move, anchor, reading, rise)
         spread = math.sqrt(reading.change_variance + 0.25 * move.noise**2) / max(move.divergence, 1e-300)
         curvature = (reading.change - move.linear - move.noise) / max(move.divergence, 1e-300)
         known = spread * move.step_size < 0.3
-        if state.noise.kind == SAMPLED:  # one sample for all three values, so no error of s is in it
-            went = norm(state.x - anchor.x)
-            known = 0.5 * move.length <= went <= 2.0 * move.length
-            curvature = reading.second / max(went**2, 1e-300) + move.bend / max(move.divergence, 1e-300)
-        if state.noise.kind != EXACT:  # s lags behind, so the stiffest direction seen lately sets the pace
+        if state.noise.kind == ADDITIVE:  # s lags behind, so the stiffest direction seen lately sets the pace
             curvature = max(curvature, STIFF_MEMORY * state.stiffness)
         before = move.step_size if known or worse else state.step_size  # a step that only the constraints kept short says nothing of f
         step_size = adapted(before, curvature if known else math.nan, worse, rise < -doubt)
         return replace(state, step_size=step_size, stiffness=max(curvature, 0.0) if known else state.stiffness), worse
+
+    def _judged_by_sample(self, state: AutoState, move: Move, anchor: Anchor, reading: Reading, rise: float) -> tuple[AutoState, bool]:
+        """The step size where one sample has seen three points of the last step, so that no error of s is in its curvature.
+
+        A mean over n of d directions has (1 + d/n) times the square of the gradient that it estimates, so a step along it pays
+        for its curvature as often: eta = 1 / ((1 + d/n) l), with the largest l seen lately. A sample may well rise along a good step,
+        so a step is taken back only where it rises and the step was far too long for the curvature.
+        """
+        went = norm(state.x - anchor.x)
+        if math.isnan(reading.second) or not 0.5 * move.length <= went <= 2.0 * move.length or state.step_size is None:
+            return state, False
+        curvature = reading.second / max(went**2, 1e-300) + move.bend / max(move.divergence, 1e-300)
+        curvature *= 1.0 + state.x.shape[0] / reading.directions.count
+        stiffness = max(curvature, SAMPLED_MEMORY * state.stiffness)
+        step_size = min(SAMPLED_LEAP * state.step_size, 1.0 / stiffness) if stiffness > 0.0 else 2.0 * state.step_size
+        worse = rise > 0.0 and move.step_size * curvature > TOO_LONG and anchor.feasible
+        return replace(state, step_size=step_size, stiffness=stiffness), worse
 
     def _estimated(self, state: AutoState, reading: Reading) -> AutoState:
         """S carried to the new point and corrected; the sparse estimate; the noise; the length of differences."""
@@ -180,7 +203,7 @@ class Auto(Solver[AutoState]):
         if curvature.significant:
             s = s + curvature.mean * moved
         concentrated = state.concentrated
-        if state.x.shape[0] >= SMALLEST:
+        if state.x.shape[0] >= SMALLEST and state.noise.kind != SAMPLED:
             concentrated = concentrated.judged(directions, slopes, s).absorb(directions, slopes)
         errors = slopes - to_numpy(directions.dot(s))
         gradient, filtered = corrected(s, directions, slopes, reading.variances, state.filter)
@@ -191,7 +214,6 @@ class Auto(Solver[AutoState]):
             filter=filtered,
             concentrated=concentrated,
             curvature=curvature,
-            last_slope=float(slopes[-1]),
             size=max(state.size, math.sqrt(max(0.0, float(np.nanmean(slopes**2 - reading.variances))))),
             noise=state.noise if reading.repeat is None else state.noise.seen(reading.repeat),
         )
@@ -208,7 +230,8 @@ class Auto(Solver[AutoState]):
             if trial is None:
                 return state
             slope = norm(trial.tangent - x) / trial.step_size  # of s along the constraints
-            step_size = (0.1 if len(priced) else 1.0) * state.scale / max(slope, 1e-300)
+            first = 0.01 if state.noise.kind == SAMPLED else 0.1 if len(priced) else 1.0
+            step_size = first * state.scale / max(slope, 1e-300)
         step_size = min(step_size, LONGEST * state.scale / max(norm(s), 1e-300))
         trial = stepper.step(x, s, step_size, priced)
         if trial is None:
@@ -237,15 +260,21 @@ class Auto(Solver[AutoState]):
             move=move,
             error=state.filter.error,
             filter=state.filter.moved(0.1 * stale if state.noise.kind == ADDITIVE else stale),
-            best=Candidate(z_base, multipliers, s),
+            best=Candidate(z_base, multipliers, s) if state.mean is None else self._mean_candidate(state, stepper, multipliers),
         )
+
+    def _mean_candidate(self, state: AutoState, stepper: Stepper, multipliers: Array) -> Candidate:
+        """The mean of the iterates, restored: steps along samples jump about the solution, and their mean does not."""
+        assert state.mean is not None
+        x, _ = stepper.restored(state.mean.x)
+        return Candidate(state.form.start(x), multipliers, state.mean.gradient)
 
     def output(self, state: AutoState) -> Candidate:
         """The last point that was measured and kept, or the start if that was feasible and is better; restored up to rounding."""
         start, now, h = state.start, state.anchor, state.form.problem.regularizer
         chosen = state.best
         if start is not None and now is not None and start.feasible:
-            doubt = 2.0 * math.sqrt(start.variance + now.variance)
+            doubt = SURE * math.sqrt(start.variance + now.variance)
             if not now.feasible or now.value + h.value(now.x) > start.value + h.value(start.x) + doubt:
                 chosen = Candidate(state.form.start(start.x), state.multipliers, None)
         x, _ = Stepper(state.form, self.mirror, state.scale).restored(state.form.variables(chosen.z), target=1e-6)
@@ -278,18 +307,27 @@ class Auto(Solver[AutoState]):
     def _count(self, state: AutoState) -> int:
         """Directions of the next batch: few at first, then d/64, so that steps and knowledge keep pace; more where gains are small.
 
-        A batch that changes s little is not worth a step of its own, so the number grows as 1/gain, up to half a sweep.
+        A batch that changes s little is not worth a step of its own, so the number grows as 1/gain, up to half a sweep. Where samples
+        make the noise, each batch has a step of its own and the mean of the iterates does the averaging.
         """
-        d, least = state.form.problem.dimension, 2 * FIRST if state.noise.kind == SAMPLED else FIRST
-        regularly = max(least, d // 64)
+        d = state.form.problem.dimension
+        if state.noise.kind == SAMPLED:
+            return max(2 * FIRST, d // 64)
+        regularly = max(FIRST, d // 64)
         patient = min(int(regularly / max(state.filter.gain, 1e-3)), max(regularly, d // 2))
-        return min(max(regularly, patient), int(least * GROWTH ** min(state.steps, 60)))
+        return min(max(regularly, patient), int(FIRST * GROWTH ** min(state.steps, 60)))
 
     def _looks(self, state: AutoState) -> bool:
-        return state.phase == RUN and state.steps % REPEAT_EVERY == REPEAT_EVERY - 1
+        """Whether this iteration looks at the noise, or its sample at the points of the last step: at first always, then now and then."""
+        at_first = state.noise.kind == SAMPLED and state.steps < 2 * LOOK_EVERY
+        return state.phase == RUN and (at_first or state.steps % LOOK_EVERY == LOOK_EVERY - 1)
 
-    def _repeats(self, state: AutoState) -> bool:
-        return self._looks(state) and state.noise.kind == SAMPLED
+
+def _fresh(reading: Reading) -> Array:
+    """The mean of slope_j u_j over the slopes of this batch alone."""
+    there = ~np.isnan(reading.slopes)
+    weights = np.where(there, reading.slopes, 0.0) / max(int(there.sum()), 1)
+    return reading.directions.combine(weights)
 
 
 def _first_lengths(state: AutoState) -> tuple[float, float]:
