@@ -33,11 +33,14 @@ from zolal.solvers._auto_survey import (
 from zolal.solvers.base import Candidate, Solver, State
 
 LOOK, NOISE, SAMPLES, RUN = "look", "noise", "samples", "run"
-GROWTH = 1.5  # of the number of directions, until there are d/64
+BOLD = 30.0  # the first step without constraints, in units of the problem's size
+GROWTH = 1.4  # of the number of directions, until there are d/64
 SURE = 4.0  # standard errors
 STIFF_MEMORY = 0.995
 SAMPLED_MEMORY = 0.97  # per look of a sample
 SAMPLED_LEAP = 10.0  # by which a step size may grow at once where curvature is measured without noise
+WIDEST = 0.2  # of the region's diameter that a step along fresh slopes may go
+TINY = 1e-9  # lengths in units of the problem's size
 TOO_LONG = 4.0  # step sizes in units of 1/curvature
 LONGEST = 1e3  # steps along s, in units of the problem's size
 
@@ -66,6 +69,7 @@ class AutoState(State):
     anchor: Anchor | None  # where the last step began
     move: Move | None
     size: float  # the largest ||grad f|| seen
+    surprise: float  # ||grad f - s|| as the last innovations alone tell it where there is no noise, two standard errors above
     error: float  # two standard errors of the stationarity
     best: Candidate
     mean: Mean | None = None  # where samples make the iterates jump about
@@ -104,7 +108,7 @@ class Auto(Solver[AutoState]):
         _, feasibility = kkt_measures(self.mirror, 0.0 * z, c)
         return AutoState(
             form, seed, 0, z, c, math.nan, feasibility, LOOK, Noise(), scale, 1e-6 * scale, 0, 0, x, zeros(d, x), Filter(d),
-            Concentrated.start(x), Weighted(), (Square(), Square()), 0.0, None, 0.0 * c, None, None, None, 0.0, math.inf,
+            Concentrated.start(x), Weighted(), (Square(), Square()), 0.0, None, 0.0 * c, None, None, None, 0.0, math.inf, math.inf,
             Candidate(z, 0.0 * c, None),
         )  # fmt: skip
 
@@ -152,12 +156,14 @@ class Auto(Solver[AutoState]):
         here = Anchor(state.x, reading.value, reading.variance, self._is_feasible(state, state.x))
         base = state.anchor if worse and state.anchor is not None else here
         state = replace(state, start=state.start or here, anchor=base, move=None, steps=state.steps + 1)
+        s = state.concentrated.estimate if state.concentrated.is_better else state.gradient
         if state.noise.kind == SAMPLED:
-            s = _fresh(reading)
-            mean = Mean(base.x, state.gradient) if state.mean is None else state.mean.seen(base.x, state.gradient)
-            state = replace(state, mean=mean)
-        else:
-            s = state.concentrated.estimate if state.concentrated.is_better else state.gradient
+            fresh = _fresh(reading)
+            if (state.step_size or 0.0) * norm(fresh) <= WIDEST * diameter(state.form.problem.region, state.x.shape[0]):
+                s, gradient = fresh, state.gradient
+                state = replace(state, mean=state.mean.seen(base.x, gradient) if state.mean else Mean(base.x, gradient))
+            else:  # f is so flat that the region bounds the steps; then only an estimate that remembers settles down
+                state = replace(state, mean=None)
         return self._stepped(state, base, s)
 
     def _judged(self, state: AutoState, reading: Reading) -> tuple[AutoState, bool]:
@@ -165,6 +171,8 @@ class Auto(Solver[AutoState]):
         move, anchor, h = state.move, state.anchor, state.form.problem.regularizer
         if move is None or anchor is None or state.step_size is None:
             return state, False
+        if move.length <= TINY * state.scale or abs(move.linear) <= TINY**1.5 * abs(reading.value):
+            return replace(state, step_size=2.0 * state.step_size), False  # rounding is all that such a step shows
         doubt = SURE * math.sqrt(reading.change_variance)
         rise = reading.change + h.value(state.x) - h.value(anchor.x)
         worse = rise > doubt + 1e-12 * abs(reading.value) and anchor.feasible
@@ -214,6 +222,7 @@ class Auto(Solver[AutoState]):
             filter=filtered,
             concentrated=concentrated,
             curvature=curvature,
+            surprise=_surprise(errors) if state.noise.kind == EXACT else math.inf,
             size=max(state.size, math.sqrt(max(0.0, float(np.nanmean(slopes**2 - reading.variances))))),
             noise=state.noise if reading.repeat is None else state.noise.seen(reading.repeat),
         )
@@ -230,7 +239,7 @@ class Auto(Solver[AutoState]):
             if trial is None:
                 return state
             slope = norm(trial.tangent - x) / trial.step_size  # of s along the constraints
-            first = 0.01 if state.noise.kind == SAMPLED else 0.1 if len(priced) else 1.0
+            first = 0.01 if state.noise.kind == SAMPLED else 0.1 if len(priced) else BOLD
             step_size = first * state.scale / max(slope, 1e-300)
         step_size = min(step_size, LONGEST * state.scale / max(norm(s), 1e-300))
         trial = stepper.step(x, s, step_size, priced)
@@ -258,7 +267,7 @@ class Auto(Solver[AutoState]):
             step_size=step_size,
             multipliers=multipliers if base.feasible else 0.0 * multipliers,  # where rows are dependent they are wild
             move=move,
-            error=state.filter.error,
+            error=min(state.filter.error, state.surprise),
             filter=state.filter.moved(0.1 * stale if state.noise.kind == ADDITIVE else stale),
             best=Candidate(z_base, multipliers, s) if state.mean is None else self._mean_candidate(state, stepper, multipliers),
         )
@@ -321,6 +330,11 @@ class Auto(Solver[AutoState]):
         """Whether this iteration looks at the noise, or its sample at the points of the last step: at first always, then now and then."""
         at_first = state.noise.kind == SAMPLED and state.steps < 2 * LOOK_EVERY
         return state.phase == RUN and (at_first or state.steps % LOOK_EVERY == LOOK_EVERY - 1)
+
+
+def _surprise(errors: np.ndarray) -> float:
+    there = errors[~np.isnan(errors)]
+    return math.sqrt(float(np.mean(there**2)) * (1.0 + 2.0 * math.sqrt(2.0 / len(there)))) if len(there) else math.inf
 
 
 def _fresh(reading: Reading) -> Array:
