@@ -141,11 +141,11 @@ def signs(dimension, keys):
 
 
 @numba.njit(cache=True, nogil=True)
-def shift_row(point, scale, first, size, row, keys):
-    """Point += scale times one row of a Hadamard matrix with hashed signs, on one block of coordinates; a sign is the parity of bits."""
-    for i in range(size):
+def shift_row(point, scale, row, keys):
+    """Point += scale times one row of a Hadamard matrix with hashed signs; a sign is the parity of bits."""
+    for i in range(point.size):
         common = np.uint64(i & row)
         for move in (S16, S8, S4, S2, ONE):
             common ^= common >> move
-        bit = (common ^ _word(first + i, keys[0], keys[1], keys[2])) & ONE
-        point[first + i] += -scale if bit else scale
+        bit = (common ^ _word(i, keys[0], keys[1], keys[2])) & ONE
+        point[i] += -scale if bit else scale

@@ -2,6 +2,7 @@ import hashlib
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
@@ -26,15 +27,16 @@ class Sweep(NamedTuple):
 @final
 @dataclass(frozen=True)
 class Orthogonal(Directions):
-    """Rows of a randomised Hadamard basis of R^d, each once before any comes again: d directions measure a gradient exactly.
+    """Rows of a randomised orthonormal basis of R^d, each once before any comes again: d directions measure a gradient exactly.
 
     u_t = sqrt(d) e_r^T B S_w,   w = t div d the sweep,   r = pi_w(t mod d) the row,   t = start + j
 
-    B is block diagonal with one orthonormal Hadamard matrix for each power of two in the binary digits of d, the largest first, and S_w
-    a diagonal of hashed signs, fresh in every sweep. So the d directions of a sweep are exactly orthogonal for every d, all of length
-    sqrt(d), and sum to d I; a uniformly random one has E[u u^T] = I. Where d is a power of two all entries are +1 or -1; otherwise those
-    of a row in a block of size n are 0 outside it and +-sqrt(d/n) inside. Nothing is padded, so no direction is spent on what is not there.
-    The order of a sweep is a hashed permutation pi_w (`_permutation`): rows in a regular order would be alike on many coordinates.
+    B is the orthonormal Hadamard matrix where d is a power of two, and otherwise that of the discrete Hartley transform,
+    B_{ri} = (cos a + sin a)/sqrt(d) with a = 2 pi r i / d. Both are symmetric, their own inverses, fast, and flat: entries of u_t
+    are +1 or -1, or between -sqrt(2) and sqrt(2). S_w is a diagonal of hashed signs, fresh in every sweep. So the d directions of a
+    sweep are exactly orthogonal for every d, all of length sqrt(d), and sum to d I; a uniformly random one has E[u u^T] = I. Nothing
+    is padded, so no direction is spent on what is not there. The order of a sweep is a hashed permutation pi_w (`_permutation`): rows
+    in a regular order would be alike on many coordinates.
 
     start: t of the first direction; iteration * d unless given, so that an iteration begins a sweep of its own. Whoever goes on where
     the last iteration ended passes the number of directions used so far.
@@ -53,27 +55,30 @@ class Orthogonal(Directions):
             nonnegative_int("Orthogonal(start=...)", self.start)
 
     def row(self, j: int, reference: Array) -> Array:
+        if not self._is_binary:
+            return like(self._hartley_row(j), reference)
         xp = namespace(reference)
         sweep, row = self._place(j)
-        first, size = _block_of(self.dimension, row)
-        index = xp.arange(size, dtype=xp.int64, device=device(reference)) & (row - first)
+        index = xp.arange(self.dimension, dtype=xp.int64, device=device(reference)) & row
         for shift in (16, 8, 4, 2, 1):  # the parity of the common bits
             index = index ^ (index >> shift)
-        signs = 1 - 2 * ((self._bits(sweep, reference)[first : first + size] ^ index) & 1)
-        entries = xp.astype(signs, reference.dtype) * math.sqrt(self.dimension / size)
-        return concatenate([zeros(first, entries), entries, zeros(self.dimension - first - size, entries)])
+        return xp.astype(1 - 2 * ((self._bits(sweep, reference) ^ index) & 1), reference.dtype)
 
     def shift(self, x: Array, scale: float, j: int) -> Array:
-        """x + scale u_j in one pass over the row's block."""
-        if not is_numpy(x):
+        """x + scale u_j in one pass."""
+        if not is_numpy(x) or not self._is_binary:
             return x + scale * self.row(j, x)
         from zolal.directions._kernels import shift_row
 
         sweep, row = self._place(j)
-        first, size = _block_of(self.dimension, row)
         point = x.copy()
-        shift_row(point, scale * math.sqrt(self.dimension / size), first, size, row - first, self._sign_keys(sweep))
+        shift_row(point, scale, row, self._sign_keys(sweep))
         return point
+
+    def _hartley_row(self, j: int) -> np.ndarray:
+        sweep, row = self._place(j)
+        angles = (row * np.arange(self.dimension, dtype=np.int64)) % self.dimension
+        return self._signs(sweep, np.zeros(0)) * _cas(self.dimension)[angles]
 
     def combine(self, weights: Array) -> Array:
         """sum_j weights_j u_j: the weights in their rows, then one fast transform per sweep."""
@@ -100,9 +105,9 @@ class Orthogonal(Directions):
 
     @classmethod
     def moment_constant(cls, dimension: int, p: float) -> float:
-        """S_p: the largest ||u||_p^2, which is d^{2/p} for powers of two and d n^{2/p - 1} with the smallest block n otherwise (p >= 2)."""
-        smallest = dimension & -dimension
-        return float(dimension) * float(smallest) ** (2.0 / p - 1.0)
+        """S_p: d^{2/p} for powers of two, where all entries are 1 or -1; else 2^{1 - 2/p} d^{2/p}, which no ||u||_p^2 exceeds (p >= 2)."""
+        flat = float(dimension) ** (2.0 / p)
+        return flat if _is_power_of_two(dimension) else 2.0 ** (1.0 - 2.0 / p) * flat
 
     @property
     def _first(self) -> int:
@@ -143,19 +148,30 @@ class Orthogonal(Directions):
         return namespace(reference).astype(1 - 2 * self._bits(sweep, reference), reference.dtype)
 
     def _transform(self, v: Array) -> Array:
-        """B v, block by block."""
-        return concatenate([fwht(v[first : first + size]) for first, size in blocks(self.dimension)])
+        """B v."""
+        return fwht(v) if self._is_binary else _hartley(v)
+
+    @property
+    def _is_binary(self) -> bool:
+        return _is_power_of_two(self.dimension)
 
 
-def blocks(dimension: int) -> list[tuple[int, int]]:
-    """Where each block begins and its size: the powers of two in the binary digits of d, the largest first."""
-    found, first = [], 0
-    for exponent in reversed(range(dimension.bit_length())):
-        if dimension >> exponent & 1:
-            found.append((first, 1 << exponent))
-            first += 1 << exponent
-    return found
+def _is_power_of_two(dimension: int) -> bool:
+    return dimension & (dimension - 1) == 0
 
 
-def _block_of(dimension: int, row: int) -> tuple[int, int]:
-    return next((first, size) for first, size in blocks(dimension) if row < first + size)
+@lru_cache(maxsize=4)
+def _cas(dimension: int) -> np.ndarray:
+    """Cos a + sin a at the d multiples a of 2 pi / d."""
+    angles = 2.0 * np.pi * np.arange(dimension) / dimension
+    table = np.cos(angles) + np.sin(angles)
+    table.flags.writeable = False
+    return table
+
+
+def _hartley(v: Array) -> Array:
+    """The orthonormal discrete Hartley transform by one real Fourier transform, whose second half mirrors the first."""
+    xp, d = namespace(v), v.shape[0]
+    spectrum = xp.fft.rfft(v)
+    first, second = xp.real(spectrum), xp.imag(spectrum)
+    return concatenate([first - second, xp.flip((first + second)[1 : (d + 1) // 2])]) / math.sqrt(d)

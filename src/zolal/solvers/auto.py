@@ -34,7 +34,7 @@ from zolal.solvers.base import Candidate, Solver, State
 
 LOOK, NOISE, SAMPLES, RUN = "look", "noise", "samples", "run"
 BOLD = 30.0  # the first step without constraints, in units of the problem's size
-GROWTH = 1.4  # of the number of directions, until there are d/64
+FIRST_STEPS, GROWTH = 5, 1.5  # steps with few directions, and the growth of their number after that, until there are d/64
 SURE = 4.0  # standard errors
 STIFF_MEMORY = 0.995
 SAMPLED_MEMORY = 0.97  # per look of a sample
@@ -314,7 +314,7 @@ class Auto(Solver[AutoState]):
         return Orthogonal(state.form.problem.dimension, count, seed=state.seed, iteration=state.k, start=state.used)
 
     def _count(self, state: AutoState) -> int:
-        """Directions of the next batch: few at first, then d/64, so that steps and knowledge keep pace; more where gains are small.
+        """Directions of the next batch: few in the first steps, then d/64, so that steps and knowledge keep pace; more where gains are small.
 
         A batch that changes s little is not worth a step of its own, so the number grows as 1/gain, up to half a sweep. Where samples
         make the noise, each batch has a step of its own and the mean of the iterates does the averaging.
@@ -324,7 +324,7 @@ class Auto(Solver[AutoState]):
             return max(2 * FIRST, d // 64)
         regularly = max(FIRST, d // 64)
         patient = min(int(regularly / max(state.filter.gain, 1e-3)), max(regularly, d // 2))
-        return min(max(regularly, patient), int(FIRST * GROWTH ** min(state.steps, 60)))
+        return min(max(regularly, patient), int(FIRST * GROWTH ** min(max(state.steps - FIRST_STEPS, 0), 60)))
 
     def _looks(self, state: AutoState) -> bool:
         """Whether this iteration looks at the noise, or its sample at the points of the last step: at first always, then now and then."""
