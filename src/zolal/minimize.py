@@ -1,7 +1,7 @@
 """The front door that SciPy users know."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -36,7 +36,7 @@ def minimize(
     sample: Callable[[np.random.Generator], Any] | None = None,
     vectorized: bool = False,
     gradient: Callable[[Array], Array] | None = None,
-    method: str = "mdlal",
+    method: str = "auto",
     geometry: Any = "auto",
     maxfev: int | None = None,
     tol: float = 1e-3,
@@ -63,9 +63,9 @@ def minimize(
     regularizer: h, of `zolal.regularizers`.
     sample: draws xi from a numpy Generator; the same xi is then used at both ends of each difference, which removes most noise.
     gradient: the exact gradient of f where it is known; used for the final KKT measures only.
-    method: "auto", which needs no options and takes tol relative to the size of the gradients (docs/auto.md); "mdlal", Algorithm 1 of the
-        paper, or "multistage", Algorithm 2, for infeasible starts. Baselines to compare with, all
-        Euclidean: "szo-conex" (constraint extrapolation), "zo-penalty" (exact penalty), "zo-sgd" (descent on a quadratic penalty).
+    method: "auto", which needs no options and takes tol relative to the size of the gradients (docs/auto.md). "mdlal", Algorithm 1 of the
+        paper, which options["step_size"] asks for, too; "multistage", Algorithm 2, for infeasible starts. Baselines to compare with,
+        all Euclidean: "szo-conex" (constraint extrapolation), "zo-penalty" (exact penalty), "zo-sgd" (descent on a quadratic penalty).
     geometry: p >= 2, a MirrorMap, or "auto", which is 2 (Euclidean).
     maxfev: the most evaluations of fun, never exceeded; unless given 500 d, or what some 200 steps cost if that is more.
     tol: the KKT residual to reach.
@@ -82,9 +82,9 @@ def minimize(
     options: of the method, see `AutoOptions`, `MDLALOptions`, `MultiStageOptions`, `SZOConExOptions`, ... in `zolal.methods`.
 
     >>> import zolal
-    >>> res = zolal.minimize(lambda x: (x - 1) @ (x - 1), [0.0, 0.0], maxfev=2000, rng=0, options=dict(step_size=0.2))
-    >>> res.x.round(2).tolist()
-    [1.0, 1.0]
+    >>> res = zolal.minimize(lambda x: (x - 1) @ (x - 1), [0.0, 0.0], maxfev=200, rng=0)
+    >>> res.success, res.x.round(2).tolist()
+    (True, [1.0, 1.0])
     """
     setup = prepare(
         fun,
@@ -138,6 +138,8 @@ def prepare(
     if x.shape[0] != problem.dimension:
         raise InvalidArgumentError(f"`x0` must have {problem.dimension} entries, got {x.shape[0]}.")
     x = _inside(x, problem.region)
+    if method == "auto" and isinstance(options, Mapping) and "step_size" in options:
+        method = "mdlal"  # whoever knows a step size wants the method that takes one
     chosen = as_method(method, geometry, options)
     seed, tol = _seed(rng), positive("minimize(tol=...)", tol)
     if problem.gradient is not None:
@@ -145,7 +147,7 @@ def prepare(
     start = chosen.solver.init(problem, x, seed)
     budget = _budget(maxfev, problem.dimension, len(chosen.solver.ask(start)), 2 * chosen.check_directions)
     named = dict(method=method, geometry=geometry, options=options or {}, tol=tol, on_error=policy.on_error, retries=policy.retries)
-    setup = Setup(problem, chosen, start, budget, tol, policy, named, callback, seed_given=rng is not None)
+    setup = Setup(problem, chosen, start, budget, tol, policy, named, callback, seed_given=rng is not None, x0=x)
     return replace(setup, chosen=named | dict(maxfev=setup.maxfev)) if chosen.planned else setup
 
 

@@ -49,6 +49,7 @@ class Setup:
     chosen: dict[str, Any]
     callback: Callable[[Any], Any] | None = None
     seed_given: bool = True  # otherwise a run that is resumed keeps its own
+    x0: Array | None = None  # where a solver begins elsewhere than at the start that it was given
 
     @property
     def seed(self) -> int:
@@ -56,7 +57,7 @@ class Setup:
 
     def with_seed(self, seed: int) -> "Setup":
         """The same run under another seed."""
-        return replace(self, start=self.method.solver.init(self.problem, self.start.x, seed))
+        return replace(self, start=self.method.solver.init(self.problem, self.start.x if self.x0 is None else self.x0, seed))
 
     @property
     def maxfev(self) -> int:

@@ -57,9 +57,10 @@ class Survey:
         return points_in_rows(self, indices)
 
     def kept(self, values: np.ndarray) -> np.ndarray:
-        """Which directions have all their values; none where a value at a base is missing, which all need."""
+        """Which directions have all their values; a forward difference needs that at its base, too."""
         missing = {self.probes[i].direction for i in np.flatnonzero(np.isnan(values))}
-        return np.asarray([None not in missing and j not in missing for j in range(self.directions.count)])
+        based = None in missing and not any(probe.length < 0.0 for probe in self.probes)
+        return np.asarray([not based and j not in missing for j in range(self.directions.count)])
 
     def is_shared(self, i: int) -> bool:
         """Whether every direction needs the i-th value: those at the bases themselves."""

@@ -34,12 +34,16 @@ class Linearization:
         """w minus its nearest point in [lower, upper]."""
         return w - np.clip(w, self.lower, self.upper)
 
-    def scaled(self) -> tuple["Linearization", np.ndarray]:
-        """The rows divided by the lengths of their gradients, and those lengths (1 for an empty row)."""
+    def scaled(self, reach: float = math.inf) -> tuple["Linearization", np.ndarray]:
+        """The rows divided by the lengths of their gradients, and those lengths.
+
+        A row whose gradient is so short that its linear model leads farther than `reach` counts as empty, with the length 1.
+        """
         xp = namespace(self.jacobian)
         lengths = to_numpy(xp.sqrt(xp.sum(self.jacobian * self.jacobian, axis=1)))
-        lengths = np.where(lengths > 0.0, lengths, 1.0)
-        jacobian = self.jacobian / like(lengths, self.jacobian)[:, None]
+        there = (lengths > 0.0) & (np.abs(self.excess(self.value)) <= reach * lengths)
+        lengths = np.where(there, lengths, 1.0)
+        jacobian = self.jacobian * like(there / lengths, self.jacobian)[:, None]
         return Linearization(self.value / lengths, jacobian, self.lower / lengths, self.upper / lengths), lengths
 
 

@@ -12,6 +12,7 @@ from zolal.regularizers import Zero
 
 STIFFNESS = 1e4  # the penalty in units of 1/eta, on rows of unit gradients
 HALVINGS = 30
+FARTHEST = 1e6  # the longest way to a constraint that is believed, in units of the problem's size
 RESTORATIONS = 12
 
 
@@ -56,7 +57,7 @@ class Stepper:
         left = 0.0
         for _ in range(most):
             model = self.form.linearization(x)
-            rows, lengths = model.scaled()
+            rows, lengths = model.scaled(FARTHEST * self.scale)
             left = float(np.linalg.norm(rows.excess(rows.value)))
             if left <= target * self.tolerance:
                 break
@@ -78,13 +79,14 @@ class Stepper:
         have grown, and from a feasible point the restoration may move at most half as far as the step did.
         """
         model = self.form.linearization(x)
-        rows, lengths = model.scaled()
+        rows, lengths = model.scaled(FARTHEST * self.scale)
         before = float(np.linalg.norm(rows.excess(rows.value)))
         feasible = before <= self.tolerance
         for _ in range(HALVINGS):
             problem = Subproblem(self.mirror, self.form.problem.region, self.form.problem.regularizer, x, s, step_size)
             found = kept_curvature_step(problem, rows, multipliers * lengths, STIFFNESS / step_size)
-            new, left = self.restored(found.x) if len(lengths) else (found.x, 0.0)
+            new = self.restored(found.x)[0] if len(lengths) else found.x
+            left = self.violation(model, lengths, new)
             bend = norm(new - found.x)
             if left <= max(before, self.tolerance) and (not feasible or bend <= 0.5 * norm(found.x - x) + 1e-6 * self.scale):
                 return Trial(found.x, new, found.multipliers / lengths, step_size, self._bend(rows, lengths, x, found))

@@ -8,7 +8,7 @@ import numpy as np
 from zolal._array import Array, norm
 from zolal.directions import Orthogonal
 from zolal.estimators.survey import Probe, Survey
-from zolal.solvers._auto_parts import ADDITIVE, EXACT, SAMPLED, Anchor, Noise, Weighted
+from zolal.solvers._auto_parts import ADDITIVE, EXACT, SAMPLED, Anchor, Mean, Noise, Weighted
 
 FIRST = 4  # directions of the first batch
 REPEATS = 6  # more values at the start, where there is noise
@@ -54,7 +54,8 @@ def read_noise(values: np.ndarray, lengths: tuple[float, float]) -> tuple[Noise,
     repeated, pairs = values[:REPEATS], values[REPEATS:].reshape(2, 2, 2)
     distances = np.abs(np.subtract.outer(repeated, repeated))[np.triu_indices(REPEATS, 1)]
     variance = float((np.median(distances) / 0.954) ** 2)
-    signal = float(np.nanmean((pairs[0, :, 0] - pairs[0, :, 1]) ** 2))
+    squares = (pairs[0, :, 0] - pairs[0, :, 1]) ** 2
+    signal = float(np.mean(squares[~np.isnan(squares)])) if not np.isnan(squares).all() else 0.0
     return Noise(ADDITIVE, variance, float(REPEATS)), lengths[0] if signal > 16.0 * variance else lengths[1]
 
 
@@ -85,9 +86,11 @@ def regular(directions: Orthogonal, x: Array, others: tuple[Array, ...], noise: 
     return Survey((x, *others), directions, (*(Probe(base) for base in range(1 + len(others))), *forward))
 
 
-def sampled_points(x: Array, anchor: Anchor | None, start: Anchor | None) -> tuple[Array, ...]:
-    """Where one sample looks beside x: at the anchor, halfway there, all of which X holds with x, and at the start."""
-    return () if anchor is None or start is None else (anchor.x, 0.5 * (anchor.x + x), start.x)
+def sampled_points(x: Array, anchor: Anchor | None, start: Anchor | None, mean: Mean | None) -> tuple[Array, ...]:
+    """Where one sample looks beside x: at the anchor, halfway there, at the start and at the mean of the iterates, all of them in X."""
+    if anchor is None or start is None:
+        return ()
+    return anchor.x, 0.5 * (anchor.x + x), start.x, x if mean is None else mean.x
 
 
 def read_regular(survey: Survey, values: np.ndarray, anchor: Anchor | None, noise: Noise, curvature: Weighted) -> Reading:
@@ -115,18 +118,21 @@ def _read_sampled(
     noise: Noise,
     curvature: Weighted,
 ) -> Reading:
-    """Slopes of one sample and, where it looked there, what it says of the last step. Values are differences from the start."""
+    """Slopes of one sample and, where it looked there, what it says of the last step.
+
+    The value is that of the point that would be returned, as a difference from the start.
+    """
     noises, everywhere = np.full(len(slopes), noise.variance), slopes == slopes
     if anchor is None:
         return Reading(directions, slopes, noises, 0.0, 0.0, 0.0, math.inf, curvature, everywhere)
     if len(survey.bases) == 1:
         return Reading(directions, slopes, noises, anchor.value, anchor.variance, 0.0, math.inf, curvature, everywhere)
-    x, before, _, start = survey.bases
-    at_x, at_anchor, halfway, at_start = (float(value) for value in values[:4])
+    x, before, _, start, mean = survey.bases
+    at_x, at_anchor, halfway, at_start, at_mean = (float(value) for value in values[:5])
     spread = noise.variance / directions.dimension
     fresh = 1.0 if anchor.value == 0.0 else VALUE_WEIGHT
-    value = anchor.value + fresh * (at_x - at_start - anchor.value)
-    variance = (1.0 - fresh) ** 2 * anchor.variance + fresh**2 * spread * norm(x - start) ** 2
+    value = anchor.value + fresh * (at_mean - at_start - anchor.value)
+    variance = (1.0 - fresh) ** 2 * anchor.variance + fresh**2 * spread * norm(mean - start) ** 2
     second = 4.0 * (at_x + at_anchor - 2.0 * halfway)
     change_variance = spread * norm(x - before) ** 2
     return Reading(directions, slopes, noises, value, variance, at_x - at_anchor, change_variance, curvature, everywhere, None, second)

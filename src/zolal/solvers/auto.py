@@ -4,7 +4,7 @@ from typing import final
 
 import numpy as np
 
-from zolal._array import Array, dot, like, norm, to_numpy, zeros
+from zolal._array import Array, dot, like, namespace, norm, to_numpy, zeros
 from zolal._checks import require
 from zolal.directions import Orthogonal
 from zolal.estimators._filter import Filter
@@ -15,7 +15,7 @@ from zolal.kkt import kkt_measures
 from zolal.mirror import Euclidean, MirrorMap, bregman_step
 from zolal.problem import Problem, SlackForm
 from zolal.solvers._auto_parts import ADDITIVE, EXACT, SAMPLED, Anchor, Mean, Move, Noise, Square, Weighted, diameter, length_scale
-from zolal.solvers._auto_step import Stepper, adapted
+from zolal.solvers._auto_step import FARTHEST, Stepper, adapted
 from zolal.solvers._auto_survey import (
     FIRST,
     LOOK_EVERY,
@@ -33,7 +33,7 @@ from zolal.solvers._auto_survey import (
 from zolal.solvers.base import Candidate, Solver, State
 
 LOOK, NOISE, SAMPLES, RUN = "look", "noise", "samples", "run"
-BOLD = 30.0  # the first step without constraints, in units of the problem's size
+BOLD = 30.0  # the first step in a bounded region without constraints, in units of its diameter: into a corner
 FIRST_STEPS, GROWTH = 5, 1.5  # steps with few directions, and the growth of their number after that, until there are d/64
 SURE = 4.0  # standard errors
 STIFF_MEMORY = 0.995
@@ -87,7 +87,7 @@ class Auto(Solver[AutoState]):
 
     s        a running estimate, corrected by the innovations of orthogonal directions, with a gain that follows the noise
     x^{k+1}  = restoration of argmin_{x in X} <s, x> + h(x) + V(x^k, x)/eta + (mu/2) dist^2(c + J (x - x^k) + lambda/mu, [l, u])
-    lambda   = the multipliers of that step;    eta = 1 / the curvature seen along the last step;    mu = 100/eta on rows of unit length
+    lambda   = the multipliers of that step;    eta = 1 / the curvature seen along the last step;    mu = 10^4/eta on rows of unit length
 
     A step after which the objective has surely risen is taken back. Not in the paper.
 
@@ -103,17 +103,18 @@ class Auto(Solver[AutoState]):
         bregman_step(self.mirror, problem.region, problem.regularizer, x0, 0.0 * x0, 1.0)  # an unsupported pair is told before any query
         x, _ = Stepper(form, self.mirror, length_scale(problem.region, x0, x0)).restored(x0, most=50, target=1e-6)
         scale, d = length_scale(problem.region, x0, x), problem.dimension
+        radius = max(1e-6, math.sqrt(_rounding(x))) * scale
         z = form.start(x)
         c = form.value(z)
         _, feasibility = kkt_measures(self.mirror, 0.0 * z, c)
         return AutoState(
-            form, seed, 0, z, c, math.nan, feasibility, LOOK, Noise(), scale, 1e-6 * scale, 0, 0, x, zeros(d, x), Filter(d),
+            form, seed, 0, z, c, math.nan, feasibility, LOOK, Noise(), scale, radius, 0, 0, x, zeros(d, x), Filter(d),
             Concentrated.start(x), Weighted(), (Square(), Square()), 0.0, None, 0.0 * c, None, None, None, 0.0, math.inf, math.inf,
             Candidate(z, 0.0 * c, None),
         )  # fmt: skip
 
     def ask(self, state: AutoState) -> Survey:
-        length = state.radius / math.sqrt(state.form.problem.dimension)
+        length = _length(state)
         if state.phase == LOOK:
             return first_look(self._directions(state, FIRST), state.x, length)
         if state.phase == NOISE:
@@ -122,7 +123,7 @@ class Auto(Solver[AutoState]):
             return sample_look(self._directions(state, PAIRS), state.x, length)
         directions = self._directions(state, self._count(state))
         looks = self._looks(state)
-        others = sampled_points(state.x, state.anchor, state.start) if looks and state.noise.kind == SAMPLED else ()
+        others = sampled_points(state.x, state.anchor, state.start, state.mean) if looks and state.noise.kind == SAMPLED else ()
         return regular(directions, state.x, others, state.noise, length, looks)
 
     def tell(self, state: AutoState, values: np.ndarray) -> AutoState:
@@ -141,10 +142,11 @@ class Auto(Solver[AutoState]):
         return self._advance(replace(state, k=state.k + 1, used=used), reading)
 
     def _after_look(self, state: AutoState, survey: Survey, values: np.ndarray) -> AutoState:
-        if values[0] != values[1]:
+        noisy = bool(values[0] != values[1])
+        if state.form.problem.sample is not None:  # equal samples may still differ a little, as sums on graphics cards do
+            return replace(state, phase=SAMPLES, radius=(1e-2 if noisy else 1e-4) * state.scale)
+        if noisy:
             return replace(state, phase=NOISE)
-        if state.form.problem.sample is not None:
-            return replace(state, phase=SAMPLES, radius=1e-4 * state.scale)
         regular_survey = Survey(survey.bases, survey.directions, survey.probes[1:])
         state = replace(state, phase=RUN)
         return self._advance(state, read_regular(regular_survey, values[1:], None, state.noise, state.curvature))
@@ -152,13 +154,14 @@ class Auto(Solver[AutoState]):
     def _advance(self, state: AutoState, reading: Reading) -> AutoState:
         """One iteration after its values: judge the last step, correct s, take the next step."""
         state, worse = self._judged(state, reading)
-        state = self._estimated(state, reading)
+        state = self._estimated(state, reading, worse)
         here = Anchor(state.x, reading.value, reading.variance, self._is_feasible(state, state.x))
         base = state.anchor if worse and state.anchor is not None else here
         state = replace(state, start=state.start or here, anchor=base, move=None, steps=state.steps + 1)
-        s = state.concentrated.estimate if state.concentrated.is_better else state.gradient
+        sparse = state.concentrated
+        s = sparse.estimate if sparse.is_better and norm(sparse.estimate) > 0.0 else state.gradient
         if state.noise.kind == SAMPLED:
-            fresh = _fresh(reading)
+            fresh = _fresh(reading, state.x)
             if (state.step_size or 0.0) * norm(fresh) <= WIDEST * diameter(state.form.problem.region, state.x.shape[0]):
                 s, gradient = fresh, state.gradient
                 state = replace(state, mean=state.mean.seen(base.x, gradient) if state.mean else Mean(base.x, gradient))
@@ -172,7 +175,8 @@ class Auto(Solver[AutoState]):
         if move is None or anchor is None or state.step_size is None:
             return state, False
         if move.length <= TINY * state.scale or abs(move.linear) <= TINY**1.5 * abs(reading.value):
-            return replace(state, step_size=2.0 * state.step_size), False  # rounding is all that such a step shows
+            grown = state.step_size if move.length == 0.0 else 2.0 * state.step_size
+            return replace(state, step_size=grown), False  # rounding is all that such a step shows
         doubt = SURE * math.sqrt(reading.change_variance)
         rise = reading.change + h.value(state.x) - h.value(anchor.x)
         worse = rise > doubt + 1e-12 * abs(reading.value) and anchor.feasible
@@ -204,8 +208,11 @@ class Auto(Solver[AutoState]):
         worse = rise > 0.0 and move.step_size * curvature > TOO_LONG and anchor.feasible
         return replace(state, step_size=step_size, stiffness=stiffness), worse
 
-    def _estimated(self, state: AutoState, reading: Reading) -> AutoState:
-        """S carried to the new point and corrected; the sparse estimate; the noise; the length of differences."""
+    def _estimated(self, state: AutoState, reading: Reading, worse: bool) -> AutoState:
+        """S carried to the new point and corrected; the sparse estimate; the noise; the length of differences.
+
+        worse: whether the point is left again, so that its gradient says nothing of the size of others.
+        """
         directions, slopes, s = reading.directions, reading.slopes, state.gradient
         moved, curvature = state.x - state.located, reading.curvature
         if curvature.significant:
@@ -223,7 +230,7 @@ class Auto(Solver[AutoState]):
             concentrated=concentrated,
             curvature=curvature,
             surprise=_surprise(errors) if state.noise.kind == EXACT else math.inf,
-            size=max(state.size, math.sqrt(max(0.0, float(np.nanmean(slopes**2 - reading.variances))))),
+            size=state.size if worse else max(state.size, math.sqrt(max(0.0, float(np.nanmean(slopes**2 - reading.variances))))),
             noise=state.noise if reading.repeat is None else state.noise.seen(reading.repeat),
         )
         return _with_radius(state, reading, errors)
@@ -237,9 +244,12 @@ class Auto(Solver[AutoState]):
             unit = state.scale / max(norm(s), 1e-300)
             trial = stepper.step(x, s, 1e-3 * unit, priced) if norm(s) > 0.0 else None
             if trial is None:
-                return state
+                feasibility = kkt_measures(self.mirror, 0.0 * x, form.value(form.start(x)))[1]
+                stationarity = 0.0 if norm(s) == 0.0 else math.nan
+                return replace(state, stationarity=stationarity, feasibility=feasibility, error=min(state.filter.error, state.surprise))
             slope = norm(trial.tangent - x) / trial.step_size  # of s along the constraints
-            first = 0.01 if state.noise.kind == SAMPLED else 0.1 if len(priced) else BOLD
+            bounded = math.isfinite(diameter(form.problem.region, x.shape[0]))
+            first = 0.01 if state.noise.kind == SAMPLED else 0.1 if len(priced) else BOLD if bounded else 1.0
             step_size = first * state.scale / max(slope, 1e-300)
         step_size = min(step_size, LONGEST * state.scale / max(norm(s), 1e-300))
         trial = stepper.step(x, s, step_size, priced)
@@ -247,6 +257,7 @@ class Auto(Solver[AutoState]):
             return replace(state, step_size=step_size)
         z_base = form.start(x)
         multipliers = like(trial.multipliers, x)
+        kept = multipliers if base.feasible else 0.0 * multipliers  # where rows are dependent they are wild
         stationarity, feasibility = kkt_measures(self.mirror, (x - trial.tangent) / trial.step_size, form.value(z_base))
         tangent, z = trial.tangent - x, form.start(trial.x)
         move = Move(
@@ -265,11 +276,11 @@ class Auto(Solver[AutoState]):
             stationarity=stationarity,
             feasibility=feasibility,
             step_size=step_size,
-            multipliers=multipliers if base.feasible else 0.0 * multipliers,  # where rows are dependent they are wild
+            multipliers=kept,
             move=move,
             error=min(state.filter.error, state.surprise),
             filter=state.filter.moved(0.1 * stale if state.noise.kind == ADDITIVE else stale),
-            best=Candidate(z_base, multipliers, s) if state.mean is None else self._mean_candidate(state, stepper, multipliers),
+            best=Candidate(z_base, kept, s) if state.mean is None else self._mean_candidate(state, stepper, kept),
         )
 
     def _mean_candidate(self, state: AutoState, stepper: Stepper, multipliers: Array) -> Candidate:
@@ -307,14 +318,14 @@ class Auto(Solver[AutoState]):
 
     def _is_feasible(self, state: AutoState, x: Array) -> bool:
         model = state.form.linearization(x)
-        rows, _ = model.scaled()
+        rows, _ = model.scaled(FARTHEST * state.scale)
         return float(np.linalg.norm(rows.excess(rows.value))) <= 1e-8 * state.scale
 
     def _directions(self, state: AutoState, count: int) -> Orthogonal:
         return Orthogonal(state.form.problem.dimension, count, seed=state.seed, iteration=state.k, start=state.used)
 
     def _count(self, state: AutoState) -> int:
-        """Directions of the next batch: few in the first steps, then d/64, so that steps and knowledge keep pace; more where gains are small.
+        """Directions of the next batch: few at first, then d/64, so that steps and knowledge keep pace; more where gains are small.
 
         A batch that changes s little is not worth a step of its own, so the number grows as 1/gain, up to half a sweep. Where samples
         make the noise, each batch has a step of its own and the mean of the iterates does the averaging.
@@ -337,11 +348,20 @@ def _surprise(errors: np.ndarray) -> float:
     return math.sqrt(float(np.mean(there**2)) * (1.0 + 2.0 * math.sqrt(2.0 / len(there)))) if len(there) else math.inf
 
 
-def _fresh(reading: Reading) -> Array:
+def _rounding(x: Array) -> float:
+    return float(namespace(x).finfo(x.dtype).eps)
+
+
+def _length(state: AutoState) -> float:
+    """The shorter length of a difference per coordinate, at the least one that rounding does not swallow."""
+    return max(state.radius / math.sqrt(state.form.problem.dimension), 16.0 * _rounding(state.x) * norm(state.x, math.inf))
+
+
+def _fresh(reading: Reading, x: Array) -> Array:
     """The mean of slope_j u_j over the slopes of this batch alone."""
     there = ~np.isnan(reading.slopes)
     weights = np.where(there, reading.slopes, 0.0) / max(int(there.sum()), 1)
-    return reading.directions.combine(weights)
+    return reading.directions.combine(like(weights, x))
 
 
 def _first_lengths(state: AutoState) -> tuple[float, float]:
