@@ -220,15 +220,20 @@ class Session:
         if certificate.stop is not None and stop.status not in FAILURES:
             stop = certificate.stop
         maxcv = _violation(state.form, x)
+        limit = solver.stationarity_tolerance(state, tol)
+        success = stop.status not in UNCHECKED and certificate.kkt.below(tol, limit) and maxcv <= tol
+        message = _message(stop.sentence, state.form.equalities.num_rows, maxcv, certificate.kkt, tol)
+        if stop.status is Status.MAX_EVALUATIONS and not success and (advice := solver.advice(state)):
+            message = f"{message} {advice}"
         return Result(
             x=copied(x),
             fun=certificate.fun,
             fun_error=certificate.fun_error,
             nfev=nfev + certificate.nfev,
             nit=state.k,
-            success=stop.status not in UNCHECKED and certificate.kkt.below(tol, solver.stationarity_tolerance(state, tol)) and maxcv <= tol,
+            success=success,
             status=stop.status,
-            message=_message(stop.sentence, state.form.equalities.num_rows, maxcv, certificate.kkt, tol),
+            message=message,
             maxcv=maxcv,
             multipliers=state.form.equalities.user_multipliers(candidate.multipliers),
             kkt=certificate.kkt,

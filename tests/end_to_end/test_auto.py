@@ -130,3 +130,123 @@ def test_heavy_tails_and_multiplicative_noise_are_survived():
         values = np.random.default_rng(number)
         found = minimize(lambda x, c=corrupted, g=values: c(noisy(x), g), x0, constraints=rows, method="auto", maxfev=3000, rng=0)
         assert f(found.x) <= 1.05 * f(solution)
+
+
+def distance(x):
+    return float(((x - 0.3) ** 2).sum())
+
+
+@pytest.mark.parametrize("dimension", [1, 5, 64, 100])
+@pytest.mark.parametrize("start", [0.0, 1.0])
+def test_dense_unconstrained_problems_are_solved_in_every_dimension(dimension, start):
+    found = minimize(distance, np.full(dimension, start), maxfev=30 * dimension + 100, rng=1)
+    assert distance(found.x) <= 1e-3 * distance(np.full(dimension, start))
+
+
+def test_no_success_is_claimed_far_from_a_solution():
+    """Badly conditioned problems are not solved with this budget; whatever is returned must not be called a success."""
+    weights = np.logspace(0, 3, 80)
+
+    def bad(x):
+        return 0.5 * float(weights @ (x - 0.3) ** 2)
+
+    def rosenbrock(x):
+        return float((100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2).sum())
+
+    for f in (bad, rosenbrock):
+        found = minimize(f, np.zeros(80), maxfev=1600, rng=0)
+        assert f(found.x) < f(np.zeros(80))
+        assert not found.success
+        assert "80 variables a method that models f's curvature, such as SciPy's COBYQA, may need fewer evaluations." in found.message
+
+
+def test_a_vanishing_gradient_of_a_constraint_throws_nobody_away():
+    found = minimize(distance, np.zeros(5), constraints=Constraint(lambda x: x @ x - 1.0), maxfev=800, rng=0)
+    np.testing.assert_allclose(found.x, np.full(5, 5**-0.5), atol=1e-2)
+    impossible = minimize(distance, np.zeros(5), constraints=Constraint(lambda x: x @ x + 1.0), maxfev=200, rng=0)
+    assert np.abs(impossible.x).max() < 10.0
+    assert "not feasible" in impossible.message
+
+
+def test_single_precision_is_enough_to_begin_with():
+    found = minimize(distance, np.zeros(5, dtype=np.float32), maxfev=800, rng=0)
+    assert found.x.dtype == np.float32
+    np.testing.assert_allclose(found.x, 0.3, atol=1e-2)
+
+
+def test_a_constant_is_recognised_at_once():
+    found = minimize(lambda x: 1.0, np.ones(5), maxfev=800, rng=0)
+    assert found.success
+    assert found.nfev < 50
+
+
+@pytest.mark.parametrize("jitter", [0.0, 1e-12])
+def test_samples_that_serve_all_points_keep_their_worth(jitter):
+    """The samples' own spread is a hundred times the range of f, and common to all points; sums in another order may add a little."""
+    g = np.random.default_rng(0)
+
+    def noisy(x, xi):
+        return distance(x) + float(x @ xi) + 10.0 * float(xi.sum()) + jitter * g.standard_normal()
+
+    found = minimize(noisy, np.zeros(20), sample=lambda rng: rng.standard_normal(20), maxfev=6000, rng=0)
+    assert distance(found.x) <= 0.25 * distance(np.zeros(20))
+
+
+def test_samples_go_with_arrays_of_other_kinds():
+    torch = pytest.importorskip("torch")
+    found = minimize(
+        lambda x, xi: ((x - 0.3) ** 2).sum() + 0.1 * (x * torch.as_tensor(xi)).sum(),
+        torch.zeros(8, dtype=torch.float64),
+        sample=lambda rng: rng.standard_normal(8),
+        maxfev=3000,
+        rng=0,
+    )
+    assert isinstance(found.x, torch.Tensor)
+    assert float(((found.x - 0.3) ** 2).sum()) <= 0.1
+
+
+SPHERE = Constraint(lambda x: x @ x - 1.0, jac=lambda x: 2 * x)
+
+
+class Noisy:
+    """Distance to 0.3 with noise that depends on the point alone, so that a resumed run sees it again; or with a sample's."""
+
+    def __init__(self, kind):
+        self.kind = kind  # of noise, so that runs of two kinds are told apart
+
+    def __call__(self, x, *xi):
+        spread = 0.1 * float(xi[0] @ x) if xi else 0.0
+        return distance(x) + spread
+
+
+@pytest.mark.parametrize("kind", ["exact", "sampled"])
+def test_a_run_is_the_same_to_the_bit_however_it_is_evaluated_or_resumed(kind, tmp_path):
+    given = dict(constraints=SPHERE, maxfev=400, rng=3, tol=1e-9)
+    if kind == "sampled":
+        given["sample"] = lambda rng: rng.standard_normal(6)
+    whole = minimize(Noisy(kind), 3.0 * np.arange(1.0, 7.0), **given)
+    processes = minimize(Noisy(kind), 3.0 * np.arange(1.0, 7.0), workers=2, **given)
+    np.testing.assert_array_equal(processes.x, whole.x)
+    minimize(Noisy(kind), 3.0 * np.arange(1.0, 7.0), checkpoint=tmp_path / "run", callback=lambda state: state.k == 9, **given)
+    resumed = minimize(Noisy(kind), 3.0 * np.arange(1.0, 7.0), checkpoint=tmp_path / "run", resume=True, **given)
+    np.testing.assert_array_equal(resumed.x, whole.x)
+    assert resumed.nfev == whole.nfev
+
+
+def test_a_run_without_a_seed_of_its_own_is_resumed(tmp_path):
+    given = dict(constraints=SPHERE, maxfev=200, tol=1e-9, checkpoint=tmp_path / "run")
+    minimize(distance, 3.0 * np.arange(1.0, 7.0), callback=lambda state: state.k == 5, **given)
+    assert minimize(distance, 3.0 * np.arange(1.0, 7.0), resume=True, **given).nit > 5
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+def test_failed_evaluations_are_skipped(sampled):
+    g = np.random.default_rng(4)
+
+    def unreliable(x, *xi):
+        return np.nan if g.random() < 0.03 else distance(x) + (0.1 * float(xi[0] @ x) if xi else 0.0)
+
+    sample = (lambda rng: rng.standard_normal(20)) if sampled else None
+    found = minimize(unreliable, np.ones(20), sample=sample, on_error="skip", maxfev=3000, rng=0)
+    assert found.failures
+    assert distance(found.x) <= 0.05 * distance(np.ones(20))

@@ -91,7 +91,13 @@ def test_an_unknown_option_is_answered_with_the_known_ones():
 
 @pytest.mark.parametrize("options", [None, {}, dict(penalty=1.0)])
 def test_a_missing_step_size_is_named(options):
-    assert "needs options['step_size']" in refusal(options=options)
+    assert "needs options['step_size']" in refusal(method="mdlal", options=options)
+
+
+def test_a_step_size_asks_for_the_method_that_takes_one():
+    found = zolal.minimize(lambda x: float(x @ x), np.ones(3), maxfev=200, rng=0, options=dict(step_size=0.1, penalty=2.0))
+    named = zolal.minimize(lambda x: float(x @ x), np.ones(3), maxfev=200, rng=0, method="mdlal", options=dict(step_size=0.1, penalty=2.0))
+    np.testing.assert_array_equal(found.x, named.x)
 
 
 BAD_ARGUMENTS = {

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zolal._array import Array, norm
+from zolal._array import Array, like, norm
 from zolal.directions import Orthogonal
 from zolal.estimators.survey import Probe, Survey
 from zolal.solvers._auto_parts import ADDITIVE, EXACT, SAMPLED, Anchor, Mean, Noise, Weighted
@@ -160,3 +160,16 @@ def _read_pairs(
     repeat = 0.5 * float(values[-1] - values[-2]) ** 2 if len(values) > 2 * n else None
     noises = noise.variance / (2.0 * lengths**2)
     return Reading(directions, slopes, noises, value, variance, change, change_variance, curvature, short, repeat)
+
+
+def surprise(errors: np.ndarray) -> float:
+    """||grad f - s|| as these innovations tell it, two standard errors above; infinite without any."""
+    there = errors[~np.isnan(errors)]
+    return math.sqrt(float(np.mean(there**2)) * (1.0 + 2.0 * math.sqrt(2.0 / len(there)))) if len(there) else math.inf
+
+
+def fresh_gradient(reading: Reading, x: Array) -> Array:
+    """The mean of slope_j u_j over the slopes of this batch alone."""
+    there = ~np.isnan(reading.slopes)
+    weights = np.where(there, reading.slopes, 0.0) / max(int(there.sum()), 1)
+    return reading.directions.combine(like(weights, x))

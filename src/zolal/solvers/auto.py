@@ -22,6 +22,7 @@ from zolal.solvers._auto_survey import (
     PAIRS,
     Reading,
     first_look,
+    fresh_gradient,
     noise_look,
     read_noise,
     read_regular,
@@ -29,6 +30,7 @@ from zolal.solvers._auto_survey import (
     regular,
     sample_look,
     sampled_points,
+    surprise,
 )
 from zolal.solvers.base import Candidate, Solver, State
 
@@ -39,6 +41,7 @@ SURE = 4.0  # standard errors
 STIFF_MEMORY = 0.995
 SAMPLED_MEMORY = 0.97  # per look of a sample
 SAMPLED_LEAP = 10.0  # by which a step size may grow at once where curvature is measured without noise
+FEW = 100  # variables, up to which others may do better without noise
 WIDEST = 0.2  # of the region's diameter that a step along fresh slopes may go
 TINY = 1e-9  # lengths in units of the problem's size
 TOO_LONG = 4.0  # step sizes in units of 1/curvature
@@ -161,7 +164,7 @@ class Auto(Solver[AutoState]):
         sparse = state.concentrated
         s = sparse.estimate if sparse.is_better and norm(sparse.estimate) > 0.0 else state.gradient
         if state.noise.kind == SAMPLED:
-            fresh = _fresh(reading, state.x)
+            fresh = fresh_gradient(reading, state.x)
             if (state.step_size or 0.0) * norm(fresh) <= WIDEST * diameter(state.form.problem.region, state.x.shape[0]):
                 s, gradient = fresh, state.gradient
                 state = replace(state, mean=state.mean.seen(base.x, gradient) if state.mean else Mean(base.x, gradient))
@@ -229,7 +232,7 @@ class Auto(Solver[AutoState]):
             filter=filtered,
             concentrated=concentrated,
             curvature=curvature,
-            surprise=_surprise(errors) if state.noise.kind == EXACT else math.inf,
+            surprise=surprise(errors) if state.noise.kind == EXACT else math.inf,
             size=state.size if worse else max(state.size, math.sqrt(max(0.0, float(np.nanmean(slopes**2 - reading.variances))))),
             noise=state.noise if reading.repeat is None else state.noise.seen(reading.repeat),
         )
@@ -316,6 +319,15 @@ class Auto(Solver[AutoState]):
     def stationarity_tolerance(self, state: AutoState, tol: float) -> float:
         return tol * state.size
 
+    def advice(self, state: AutoState) -> str:
+        """Where others win: few variables and exact values, which a quadratic model of f uses better than slopes can."""
+        d = state.form.problem.dimension
+        if state.noise.kind != EXACT or d > FEW:
+            return ""
+        return (
+            f"With exact values and {d} variables a method that models f's curvature, such as SciPy's COBYQA, may need fewer evaluations."
+        )
+
     def _is_feasible(self, state: AutoState, x: Array) -> bool:
         model = state.form.linearization(x)
         rows, _ = model.scaled(FARTHEST * state.scale)
@@ -343,11 +355,6 @@ class Auto(Solver[AutoState]):
         return state.phase == RUN and (at_first or state.steps % LOOK_EVERY == LOOK_EVERY - 1)
 
 
-def _surprise(errors: np.ndarray) -> float:
-    there = errors[~np.isnan(errors)]
-    return math.sqrt(float(np.mean(there**2)) * (1.0 + 2.0 * math.sqrt(2.0 / len(there)))) if len(there) else math.inf
-
-
 def _rounding(x: Array) -> float:
     return float(namespace(x).finfo(x.dtype).eps)
 
@@ -355,13 +362,6 @@ def _rounding(x: Array) -> float:
 def _length(state: AutoState) -> float:
     """The shorter length of a difference per coordinate, at the least one that rounding does not swallow."""
     return max(state.radius / math.sqrt(state.form.problem.dimension), 16.0 * _rounding(state.x) * norm(state.x, math.inf))
-
-
-def _fresh(reading: Reading, x: Array) -> Array:
-    """The mean of slope_j u_j over the slopes of this batch alone."""
-    there = ~np.isnan(reading.slopes)
-    weights = np.where(there, reading.slopes, 0.0) / max(int(there.sum()), 1)
-    return reading.directions.combine(like(weights, x))
 
 
 def _first_lengths(state: AutoState) -> tuple[float, float]:

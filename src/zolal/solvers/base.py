@@ -110,3 +110,7 @@ class Solver(ABC, Generic[S]):
     def stationarity_tolerance(self, state: S, tol: float) -> float:
         """The stationarity that `tol` stands for."""
         return tol
+
+    def advice(self, state: S) -> str:
+        """A sentence for whoever has no solution yet and might do better otherwise; empty where there is nothing to say."""
+        return ""
