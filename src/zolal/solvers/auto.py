@@ -39,7 +39,7 @@ BOLD = 30.0  # the first step in a bounded region without constraints, in units 
 FIRST_STEPS, GROWTH = 5, 1.5  # steps with few directions, and the growth of their number after that, until there are d/64
 SURE = 4.0  # standard errors
 STIFF_MEMORY = 0.995
-SAMPLED_MEMORY = 0.97  # per look of a sample
+SAMPLED_MEMORY, LEAST_SHARE = 0.97, 0.7  # of the stiffness, per look of a sample; of the largest, for ever
 SAMPLED_LEAP = 10.0  # by which a step size may grow at once where curvature is measured without noise
 FEW = 100  # variables, up to which others may do better without noise
 WIDEST = 0.2  # of the region's diameter that a step along fresh slopes may go
@@ -76,6 +76,7 @@ class AutoState(State):
     error: float  # two standard errors of the stationarity
     best: Candidate
     mean: Mean | None = None  # where samples make the iterates jump about
+    peak: float = 0.0  # the largest stiffness that a sample has shown
 
     @property
     def residual(self) -> float:
@@ -206,10 +207,11 @@ class Auto(Solver[AutoState]):
             return state, False
         curvature = reading.second / max(went**2, 1e-300) + move.bend / max(move.divergence, 1e-300)
         curvature *= 1.0 + state.x.shape[0] / reading.directions.count
-        stiffness = max(curvature, SAMPLED_MEMORY * state.stiffness)
+        peak = max(curvature, state.peak)
+        stiffness = max(curvature, SAMPLED_MEMORY * state.stiffness, LEAST_SHARE * peak)
         step_size = min(SAMPLED_LEAP * state.step_size, 1.0 / stiffness) if stiffness > 0.0 else 2.0 * state.step_size
         worse = rise > 0.0 and move.step_size * curvature > TOO_LONG and anchor.feasible
-        return replace(state, step_size=step_size, stiffness=stiffness), worse
+        return replace(state, step_size=step_size, stiffness=stiffness, peak=peak), worse
 
     def _estimated(self, state: AutoState, reading: Reading, worse: bool) -> AutoState:
         """S carried to the new point and corrected; the sparse estimate; the noise; the length of differences.
