@@ -52,6 +52,13 @@ def test_all_benchmarks_are_run_and_written_and_not_run_again(tiny, tmp_path, ca
     assert len(tiny) == 3
 
 
+def test_dimensions_may_be_left_out(tiny, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(qcqp.Grid, "quick", classmethod(lambda cls, seeds: cls(seeds, (64, 128, 256))))
+    assert run("qcqp", "--quick", "--seeds", "1", "--workers", "1", "--largest", "128", "--out", str(tmp_path)) == 0
+    assert [task.arguments["dimension"] for task in tiny] == [64, 128]
+    assert "d = 256" not in capsys.readouterr().out
+
+
 def test_one_case_of_scaling_is_run_by_its_number(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run("scaling", "--quick", "--case", "3") == 0
@@ -67,6 +74,7 @@ def test_one_case_of_scaling_is_run_by_its_number(capsys, tmp_path, monkeypatch)
         (("nothing",), "`NAME` must be one of qcqp, sparse, attack, fairness, probe, scaling, peers, all"),
         (("qcqp", "--case", "1"), "`--case` must go with `zolal bench scaling`"),
         (("qcqp", "--seeds", "0"), "`--seeds` must be"),
+        (("attack", "--largest", "9"), "`--largest` must go with one of qcqp, sparse, peers, got 'attack'"),
     ],
 )
 def test_wrong_arguments_are_told_in_a_sentence(arguments, sentence, capsys):

@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from zolal.cli._progress import Progress
 if TYPE_CHECKING:
     from zolal.report import Origin, Report
 
+SIZED = ("qcqp", "sparse", "peers")  # which have dimensions to choose from
 BENCHMARKS = ("qcqp", "sparse", "attack", "fairness", "probe", "scaling", "peers")
 HELP = dict(
     name=f"{', '.join(BENCHMARKS)} or all.",
@@ -21,6 +23,7 @@ HELP = dict(
     workers="Processes. By default as many as there are cores.",
     out="Folder for runs, figures, tables and pages.",
     again="Do not use stored runs; run everything again and store that too. Use it also after a change of the code.",
+    largest="The largest dimension of `qcqp`, `sparse` or `peers`, where not all are wanted.",
     case="Run one case of `scaling` by its number, print it, and store nothing.",
 )
 
@@ -32,6 +35,7 @@ def bench(
     workers: int | None = None,
     out: Path = Path("bench"),
     again: bool = False,
+    largest: int | None = None,
     case: int | None = None,
 ) -> None:
     """Measure the automatic method against its targets: only a seed and a budget are given, and every evaluation is counted.
@@ -44,12 +48,15 @@ def bench(
         require(name == "scaling", "--case", "go with `zolal bench scaling`", name)
         _show_case(nonnegative_int("--case", case), quick)
         return
+    if largest is not None:
+        require(name in SIZED, "--largest", f"go with one of {', '.join(SIZED)}", name)
+        positive_int("--largest", largest)
     seeds = None if seeds is None else positive_int("--seeds", seeds)
     wanted = Wanted(seeds, quick, positive_int("--workers", cores() if workers is None else workers), out, again)
     written = []
     for which in BENCHMARKS if name == "all" else (name,):
         try:
-            written.append(_bench_one(which, wanted))
+            written.append(_bench_one(which, wanted, largest))
         except KeyboardInterrupt:
             print(
                 f"\nStopped. The runs that ended are kept in {out / which / 'runs.jsonl'}; the same command goes on from there.",
@@ -66,13 +73,15 @@ def bench_with_help(typer: Any) -> Any:
     return with_help(typer, bench, "name", HELP)
 
 
-def _bench_one(name: str, wanted: Wanted) -> "tuple[Report, Origin]":
+def _bench_one(name: str, wanted: Wanted, largest: int | None) -> "tuple[Report, Origin]":
     report = report_package()  # before the runs, which are long: a missing package shall not be found out after them
     from zolal.experiments import Campaign, Store
 
     module = importlib.import_module(f"zolal.bench.{name}")
     seeds = wanted.seeds or (module.Grid.quick_seeds if wanted.quick else module.Grid().seeds)
     grid = module.Grid.quick(seeds) if wanted.quick else module.Grid(seeds=seeds)
+    if largest is not None:
+        grid = replace(grid, dimensions=tuple(d for d in grid.dimensions if d <= largest) or grid.dimensions[:1])
     folder = wanted.out / name
     make_folder(folder)
     with stopping_at_once(), Progress(name) as progress:
@@ -80,7 +89,7 @@ def _bench_one(name: str, wanted: Wanted) -> "tuple[Report, Origin]":
         if wanted.again:
             campaign.known.clear()
         finding = module.run(campaign, grid)
-    command = f"zolal bench {name} --seeds {seeds}" + (" --quick" if wanted.quick else "")
+    command = f"zolal bench {name} --seeds {seeds}" + (" --quick" if wanted.quick else "") + (f" --largest {largest}" if largest else "")
     origin, found = report.Origin(command, __version__, finding.seconds), report.report_bench(finding)
     shown = sum(not table.folded for table in found.tables)
     show(found, origin, report.write(found, folder, origin), progress.count, shown)
