@@ -41,7 +41,7 @@ class Linearization:
         """
         xp = namespace(self.jacobian)
         lengths = to_numpy(xp.sqrt(xp.sum(self.jacobian * self.jacobian, axis=1)))
-        there = (lengths > 0.0) & (np.abs(self.excess(self.value)) <= reach * lengths)
+        there = (lengths > 0.0) & (np.abs(self.excess(self.value)) / reach <= lengths)
         lengths = np.where(there, lengths, 1.0)
         jacobian = self.jacobian * like(there / lengths, self.jacobian)[:, None]
         return Linearization(self.value / lengths, jacobian, self.lower / lengths, self.upper / lengths), lengths
