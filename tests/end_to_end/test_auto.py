@@ -72,7 +72,7 @@ def test_a_sparse_problem_takes_far_fewer_queries_than_variables():
 @pytest.mark.parametrize("make", [sphere_quadratic, simplex_lp, l1_box])
 def test_known_solutions_are_found_from_noisy_values(make):
     problem = make(10)
-    found = minimize(problem, method="auto", maxfev=4000, rng=0)
+    found = minimize(problem, method="auto", maxfev=2000, rng=0)
 
     def f(x):
         return problem.objective(x, np.zeros(10)) + problem.regularizer.value(x)
@@ -154,7 +154,7 @@ def test_no_success_is_claimed_far_from_a_solution():
         return float((100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2).sum())
 
     for f in (bad, rosenbrock):
-        found = minimize(f, np.zeros(80), maxfev=1600, rng=0)
+        found = minimize(f, np.zeros(80), maxfev=800, rng=0)
         assert f(found.x) < f(np.zeros(80))
         assert not found.success
         assert "80 variables a method that models f's curvature, such as SciPy's COBYQA, may need fewer evaluations." in found.message
