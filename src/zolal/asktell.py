@@ -14,7 +14,7 @@ from zolal.errors import InvalidArgumentError, ObjectiveError
 from zolal.estimators.base import Queries, SampleKey
 from zolal.evaluate import as_value, draw_sample
 from zolal.faults import Answer, FaultPolicy
-from zolal.minimize import minimize, prepare
+from zolal.minimize import prepare
 from zolal.opening import opened
 from zolal.problem import Problem
 from zolal.regularizers import Regularizer
@@ -98,7 +98,7 @@ class Optimizer:
         regularizer: Regularizer | None = None,
         sample: Callable[[np.random.Generator], Any] | None = None,
         gradient: Callable[[Array], Array] | None = None,
-        method: str | None = None,
+        method: str = "auto",
         geometry: Any = "auto",
         maxfev: int | None = None,
         tol: float = 1e-3,
@@ -121,7 +121,7 @@ class Optimizer:
             sample=sample,
             vectorized=False,
             gradient=gradient,
-            method=(minimize.__kwdefaults__ or {})["method"] if method is None else method,
+            method=method,
             geometry=geometry,
             maxfev=maxfev,
             tol=tol,

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from zolal.bench.base import Claim, Counted, Finding, Sheet, solve
+from zolal.bench.base import Claim, Counted, Finding, Sheet, solve, spread
 from zolal.experiments.base import Campaign, Task
 from zolal.problems import Attack, attack_images
 
@@ -78,23 +78,18 @@ def run(campaign: Campaign, grid: Grid) -> Finding:
     medians, tails = np.median(counts, axis=1), np.quantile(counts, 0.9, axis=1)
     total = grid.images
     claims = [
-        Claim("successes", f"{total} of {total}", f"{_range(successes)} of {total}", min(successes) == total),
-        Claim("median", f"≤ {MEDIAN}", _range(medians), bool(medians.max() <= MEDIAN), f"≤ {AIM}", bool(medians.max() <= AIM)),
-        Claim("90th percentile", f"≤ {TAIL}", _range(tails), bool(tails.max() <= TAIL)),
+        Claim("successes", f"{total} of {total}", f"{spread(successes, 4)} of {total}", min(successes) == total),
+        Claim("median", f"≤ {MEDIAN}", spread(medians, 4), bool(medians.max() <= MEDIAN), f"≤ {AIM}", bool(medians.max() <= AIM)),
+        Claim("90th percentile", f"≤ {TAIL}", spread(tails, 4), bool(tails.max() <= TAIL)),
     ]
     lead = (
         f"Model evaluations until the first that is at a point of negative margin, over {total} images (softmax classifier, "
         f"box of 0.3); every call of the model is counted, and success is seen in its answers alone. Seeds: {grid.seeds}; the median "
         "over the seeds with the least and the largest; a target is met when every seed meets it."
     )
-    mine = ("zolal, method auto", f"{min(successes)} of {total}", _range(medians))
+    mine = ("zolal, method auto", f"{min(successes)} of {total}", spread(medians, 4))
     sheet = Sheet("attack-others", "Beside others", ("method", "successes", "median evaluations"), [mine, *OTHERS], BESIDE)
     return Finding("attack", "Black-box attack on MNIST", [lead], claims, [sheet], campaign.seconds)
 
 
 BESIDE = "The others: 40 images, docs/reproduction.md. Square Attack knows that it attacks an image; zolal knows a box and values."
-
-
-def _range(values: Any) -> str:
-    low, middle, high = (f"{value:.4g}" for value in (np.min(values), np.median(values), np.max(values)))
-    return middle if low == high else f"{middle} ({low} … {high})"

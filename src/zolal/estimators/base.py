@@ -184,7 +184,8 @@ class QueryBatch:
         """Which directions have all their values, shape (n,): a value that is NaN was skipped, and its direction with it."""
         return ~np.isnan(self.slopes(values)).any(axis=0)
 
-    def mean_weights(self, weights: np.ndarray) -> np.ndarray:
+    @staticmethod
+    def mean_weights(weights: np.ndarray) -> np.ndarray:
         """Weights of the mean over the directions that are there, w_j / n'; 0 where w_j is NaN because a value is missing.
 
         Values go missing for reasons of their own and not because of u_j, so the mean over the n' <= n that are left estimates the same.
@@ -263,8 +264,11 @@ class Estimator(ABC):
     def absorb(self, memory: Memory, batch: QueryBatch, values: np.ndarray) -> tuple[Array, Memory]:
         """The gradient estimate from the batch's values, and the memory for the next iteration."""
 
+    def count(self, k: int) -> int:
+        """The number of directions of iteration k."""
+        return self.num_initial_directions if k == 0 and self.num_initial_directions else int(self.count_schedule(k))
+
     def batch(self, seed: int, bases: tuple[Array, ...], k: int) -> QueryBatch:
         """The queries of iteration k around the given points: the same directions and samples at each."""
-        n = self.num_initial_directions if k == 0 and self.num_initial_directions else int(self.count_schedule(k))
-        directions = KINDS[self.directions](bases[0].shape[0], n, seed=seed, iteration=k)
+        directions = KINDS[self.directions](bases[0].shape[0], self.count(k), seed=seed, iteration=k)
         return QueryBatch(bases, self.smoothing_schedule(k), directions, self.share_base)

@@ -43,10 +43,11 @@ class Concentrated:
     def is_better(self) -> bool:
         return self.sparse < self.dense
 
-    def judged(self, directions: Orthogonal, slopes: np.ndarray, dense: Array) -> "Concentrated":
-        """After comparing what both estimates foretold with these slopes."""
-        missed = [float(np.nansum((slopes - to_numpy(directions.dot(s))) ** 2)) for s in (dense, self.estimate)]
-        return replace(self, dense=0.5 * self.dense + missed[0], sparse=0.5 * self.sparse + missed[1])
+    def judged(self, directions: Orthogonal, slopes: np.ndarray, dense_errors: np.ndarray) -> "Concentrated":
+        """After comparing how both estimates foretold these slopes; dense_errors: what the dense one missed of each."""
+        sparse_errors = slopes - to_numpy(directions.dot(self.estimate))
+        dense, sparse = (float(np.nansum(errors**2)) for errors in (dense_errors, sparse_errors))
+        return replace(self, dense=0.5 * self.dense + dense, sparse=0.5 * self.sparse + sparse)
 
     def absorb(self, directions: Orthogonal, slopes: np.ndarray) -> "Concentrated":
         """After these slopes, which follow those of the window."""

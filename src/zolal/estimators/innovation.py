@@ -54,8 +54,8 @@ class Innovation(Estimator):
         return InnovationMemory(seed)
 
     def plan(self, memory: Memory, x: Array, k: int) -> QueryBatch:
-        n = self.num_initial_directions if k == 0 and self.num_initial_directions else int(self.count_schedule(k))
-        return QueryBatch((x,), self.smoothing_schedule(k), self._directions(memory, x.shape[0], n, k), self.share_base, self.central)
+        directions = self._directions(memory, x.shape[0], self.count(k), k)
+        return QueryBatch((x,), self.smoothing_schedule(k), directions, self.share_base, self.central)
 
     def absorb(self, memory: Memory, batch: QueryBatch, values: np.ndarray) -> tuple[Array, InnovationMemory]:
         x = batch.bases[0]

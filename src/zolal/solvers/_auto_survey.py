@@ -7,6 +7,7 @@ import numpy as np
 
 from zolal._array import Array, like, norm
 from zolal.directions import Orthogonal
+from zolal.estimators.base import QueryBatch
 from zolal.estimators.survey import Probe, Survey
 from zolal.solvers._auto_parts import ADDITIVE, EXACT, SAMPLED, Anchor, Mean, Noise, Weighted
 
@@ -170,6 +171,4 @@ def surprise(errors: np.ndarray) -> float:
 
 def fresh_gradient(reading: Reading, x: Array) -> Array:
     """The mean of slope_j u_j over the slopes of this batch alone."""
-    there = ~np.isnan(reading.slopes)
-    weights = np.where(there, reading.slopes, 0.0) / max(int(there.sum()), 1)
-    return reading.directions.combine(like(weights, x))
+    return reading.directions.combine(like(QueryBatch.mean_weights(reading.slopes), x))

@@ -181,11 +181,11 @@ class Auto(Solver[AutoState]):
         if move.length <= TINY * state.scale or abs(move.linear) <= TINY**1.5 * abs(reading.value):
             grown = state.step_size if move.length == 0.0 else 2.0 * state.step_size
             return replace(state, step_size=grown), False  # rounding is all that such a step shows
-        doubt = SURE * math.sqrt(reading.change_variance)
         rise = reading.change + h.value(state.x) - h.value(anchor.x)
-        worse = rise > doubt + 1e-12 * abs(reading.value) and anchor.feasible
         if state.noise.kind == SAMPLED:
             return self._judged_by_sample(state, move, anchor, reading, rise)
+        doubt = SURE * math.sqrt(reading.change_variance)
+        worse = rise > doubt + 1e-12 * abs(reading.value) and anchor.feasible
         spread = math.sqrt(reading.change_variance + 0.25 * move.noise**2) / max(move.divergence, 1e-300)
         curvature = (reading.change - move.linear - move.noise) / max(move.divergence, 1e-300)
         known = spread * move.step_size < 0.3
@@ -222,10 +222,10 @@ class Auto(Solver[AutoState]):
         moved, curvature = state.x - state.located, reading.curvature
         if curvature.significant:
             s = s + curvature.mean * moved
+        errors = slopes - to_numpy(directions.dot(s))
         concentrated = state.concentrated
         if state.x.shape[0] >= SMALLEST and state.noise.kind != SAMPLED:
-            concentrated = concentrated.judged(directions, slopes, s).absorb(directions, slopes)
-        errors = slopes - to_numpy(directions.dot(s))
+            concentrated = concentrated.judged(directions, slopes, errors).absorb(directions, slopes)
         gradient, filtered = corrected(s, directions, slopes, reading.variances, state.filter)
         state = replace(
             state,
