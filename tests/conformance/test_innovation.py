@@ -112,7 +112,8 @@ def test_a_gradient_with_few_entries_needs_few_slopes(dimension):
     found = Concentrated.start(g)
     for start in range(0, 160, 32):
         directions = Orthogonal(dimension, 32, seed=3, start=start)
-        found = found.judged(directions, directions.dot(g), 0.0 * g).absorb(directions, directions.dot(g))
+        slopes = directions.dot(g)
+        found = found.judged(directions, slopes, dense_errors=slopes).absorb(directions, slopes)
     assert found.is_better
     np.testing.assert_allclose(found.estimate, g, atol=1e-3)
 
@@ -123,8 +124,9 @@ def test_a_dense_gradient_is_left_to_the_dense_estimate():
     for start in range(0, 2048, 64):
         directions = Orthogonal(1024, 64, seed=3, start=start)
         slopes = directions.dot(g)
-        found = found.judged(directions, slopes, dense).absorb(directions, slopes)
-        dense = dense + directions.combine((slopes - directions.dot(dense)) / 1024)
+        errors = slopes - directions.dot(dense)
+        found = found.judged(directions, slopes, dense_errors=errors).absorb(directions, slopes)
+        dense = dense + directions.combine(errors / 1024)
     assert not found.is_better
 
 

@@ -9,15 +9,21 @@ import signal
 import sys
 import textwrap
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
+from zolal import __version__
+from zolal._checks import positive_int
+from zolal.cli._progress import Progress
 from zolal.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from zolal.report import Origin, Report, Table
+
+
+R = TypeVar("R")
 
 
 class Wanted(NamedTuple):
@@ -28,6 +34,53 @@ class Wanted(NamedTuple):
     workers: int
     out: Path
     again: bool
+
+
+SENTENCES = dict(
+    workers="Processes. By default as many as there are cores.",
+    out="Folder for runs, figures, tables and pages.",
+    again="Do not use stored runs; run everything again and store that too. Use it also after a change of the code.",
+)
+
+
+def wanted(seeds: int | None, quick: bool, workers: int | None, out: Path, again: bool) -> Wanted:
+    """The options, checked."""
+    seeds = None if seeds is None else positive_int("--seeds", seeds)
+    return Wanted(seeds, quick, positive_int("--workers", cores() if workers is None else workers), out, again)
+
+
+def grid_of(module: Any, asked: Wanted, quick_seeds: int) -> tuple[Any, str]:
+    """What the module runs, at the size and with the seeds that were asked for, and the options that ask for it."""
+    seeds = asked.seeds or (quick_seeds if asked.quick else module.Grid().seeds)
+    if asked.quick:
+        return module.Grid.quick(seeds), f"--seeds {seeds} --quick"
+    return module.Grid(seeds=seeds), f"--seeds {seeds}"
+
+
+def one_by_one(names: Sequence[str], run_one: Callable[[str], R], out: Path) -> Iterator[R]:
+    """What each gives; an interrupt from the keyboard ends the command with a word on what is kept."""
+    for name in names:
+        try:
+            yield run_one(name)
+        except KeyboardInterrupt:
+            print(
+                f"\nStopped. The runs that ended are kept in {out / name / 'runs.jsonl'}; the same command goes on from there.",
+                file=sys.stderr,
+            )
+            sys.exit(130)
+
+
+def carried_out(name: str, asked: Wanted, run: Callable[[Any], R]) -> tuple[R, int]:
+    """What a campaign whose runs are kept in the folder of that name finds, and how many runs it made."""
+    from zolal.experiments import Campaign, Store
+
+    folder = asked.out / name
+    make_folder(folder)
+    with stopping_at_once(), Progress(name) as progress:
+        campaign = Campaign(Store(folder), asked.workers, __version__, progress)
+        if asked.again:
+            campaign.known.clear()
+        return run(campaign), progress.count
 
 
 def with_help(typer: Any, function: Callable[..., None], argument: str, sentences: dict[str, str]) -> Any:

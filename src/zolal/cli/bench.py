@@ -1,15 +1,13 @@
 """`zolal bench`: what the automatic method has to show, and the same problems given to others."""
 
 import importlib
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zolal import __version__
 from zolal._checks import nonnegative_int, positive_int, require
-from zolal.cli._campaigns import Wanted, cores, make_folder, report_package, show, stopping_at_once, with_help
-from zolal.cli._progress import Progress
+from zolal.cli._campaigns import SENTENCES, Wanted, carried_out, grid_of, one_by_one, report_package, show, wanted, with_help
 
 if TYPE_CHECKING:
     from zolal.report import Origin, Report
@@ -20,9 +18,7 @@ HELP = dict(
     name=f"{', '.join(BENCHMARKS)} or all.",
     seeds="Seeds of every measurement. By default 10 (peers: 1), and 1 or 2 with --quick.",
     quick="Small versions: a look at everything within minutes.",
-    workers="Processes. By default as many as there are cores.",
-    out="Folder for runs, figures, tables and pages.",
-    again="Do not use stored runs; run everything again and store that too. Use it also after a change of the code.",
+    **SENTENCES,
     largest="The largest dimension of `qcqp`, `sparse` or `peers`, where not all are wanted.",
     case="Run one case of `scaling` by its number, print it, and store nothing.",
 )
@@ -51,18 +47,9 @@ def bench(
     if largest is not None:
         require(name in SIZED, "--largest", f"go with one of {', '.join(SIZED)}", name)
         positive_int("--largest", largest)
-    seeds = None if seeds is None else positive_int("--seeds", seeds)
-    wanted = Wanted(seeds, quick, positive_int("--workers", cores() if workers is None else workers), out, again)
-    written = []
-    for which in BENCHMARKS if name == "all" else (name,):
-        try:
-            written.append(_bench_one(which, wanted, largest))
-        except KeyboardInterrupt:
-            print(
-                f"\nStopped. The runs that ended are kept in {out / which / 'runs.jsonl'}; the same command goes on from there.",
-                file=sys.stderr,
-            )
-            sys.exit(130)
+    asked = wanted(seeds, quick, workers, out, again)
+    names = BENCHMARKS if name == "all" else (name,)
+    written = list(one_by_one(names, lambda which: _bench_one(which, asked, largest), out))
     if name == "all":
         report_package().write_overview(out, written, "What the automatic method shows")
         print(f"Everything: {out / 'index.html'}")
@@ -73,26 +60,17 @@ def bench_with_help(typer: Any) -> Any:
     return with_help(typer, bench, "name", HELP)
 
 
-def _bench_one(name: str, wanted: Wanted, largest: int | None) -> "tuple[Report, Origin]":
+def _bench_one(name: str, asked: Wanted, largest: int | None) -> "tuple[Report, Origin]":
     report = report_package()  # before the runs, which are long: a missing package shall not be found out after them
-    from zolal.experiments import Campaign, Store
-
     module = importlib.import_module(f"zolal.bench.{name}")
-    seeds = wanted.seeds or (module.Grid.quick_seeds if wanted.quick else module.Grid().seeds)
-    grid = module.Grid.quick(seeds) if wanted.quick else module.Grid(seeds=seeds)
+    grid, options = grid_of(module, asked, module.Grid.quick_seeds)
     if largest is not None:
         grid = replace(grid, dimensions=tuple(d for d in grid.dimensions if d <= largest) or grid.dimensions[:1])
-    folder = wanted.out / name
-    make_folder(folder)
-    with stopping_at_once(), Progress(name) as progress:
-        campaign = Campaign(Store(folder), wanted.workers, __version__, progress)
-        if wanted.again:
-            campaign.known.clear()
-        finding = module.run(campaign, grid)
-    command = f"zolal bench {name} --seeds {seeds}" + (" --quick" if wanted.quick else "") + (f" --largest {largest}" if largest else "")
+    finding, executed = carried_out(name, asked, lambda campaign: module.run(campaign, grid))
+    command = f"zolal bench {name} {options}" + (f" --largest {largest}" if largest else "")
     origin, found = report.Origin(command, __version__, finding.seconds), report.report_bench(finding)
     shown = sum(not table.folded for table in found.tables)
-    show(found, origin, report.write(found, folder, origin), progress.count, shown)
+    show(found, origin, report.write(found, asked.out / name, origin), executed, shown)
     return found, origin
 
 
