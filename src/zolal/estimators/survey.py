@@ -1,5 +1,6 @@
 """Evaluations listed one by one, for a solver that mixes repeated values, differences of several lengths and more than one point."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple, final
@@ -34,8 +35,8 @@ class Survey:
 
     @property
     def smoothing(self) -> float:
-        """The shortest length of a difference."""
-        return min(abs(probe.length) for probe in self.probes if probe.direction is not None)
+        """The shortest length of a difference, infinite where there is none."""
+        return min((abs(probe.length) for probe in self.probes if probe.direction is not None), default=math.inf)
 
     @property
     def resolved(self) -> bool:

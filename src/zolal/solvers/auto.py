@@ -4,17 +4,20 @@ from typing import final
 
 import numpy as np
 
-from zolal._array import Array, dot, like, namespace, norm, to_numpy, zeros
+from zolal._array import Array, dot, like, norm, to_numpy, zeros
 from zolal._checks import require
-from zolal.directions import Orthogonal
+from zolal.directions import Gaussian, Orthogonal
 from zolal.estimators._filter import Filter
 from zolal.estimators.concentrated import SMALLEST, Concentrated
 from zolal.estimators.innovation import corrected
-from zolal.estimators.survey import Survey
+from zolal.estimators.survey import Probe, Survey
 from zolal.kkt import kkt_measures
 from zolal.mirror import Euclidean, MirrorMap, bregman_step
 from zolal.problem import Problem, SlackForm
+from zolal.regularizers import Zero
+from zolal.solvers._auto_leaps import FAR, HOPE, SHARE, Leaps
 from zolal.solvers._auto_parts import ADDITIVE, EXACT, SAMPLED, Anchor, Mean, Move, Noise, Square, Weighted, diameter, length_scale
+from zolal.solvers._auto_state import AutoState, difference_length, first_lengths, rounding, with_radius
 from zolal.solvers._auto_step import FARTHEST, Stepper, adapted
 from zolal.solvers._auto_survey import (
     FIRST,
@@ -32,10 +35,9 @@ from zolal.solvers._auto_survey import (
     sampled_points,
     surprise,
 )
-from zolal.solvers.base import Candidate, Solver, State
+from zolal.solvers.base import Candidate, Solver
 
-LOOK, NOISE, SAMPLES, RUN = "look", "noise", "samples", "run"
-BOLD = 30.0  # the first step in a bounded region without constraints, in units of its diameter: into a corner
+LOOK, LEAP, NOISE, SAMPLES, RUN = "look", "leap", "noise", "samples", "run"
 FIRST_STEPS, GROWTH = 5, 1.5  # steps with few directions, and the growth of their number after that, until there are d/64
 SURE = 4.0  # standard errors
 STIFF_MEMORY = 0.995
@@ -46,42 +48,6 @@ WIDEST = 0.2  # of the region's diameter that a step along fresh slopes may go
 TINY = 1e-9  # lengths in units of the problem's size
 TOO_LONG = 4.0  # step sizes in units of 1/curvature
 LONGEST = 1e3  # steps along s, in units of the problem's size
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class AutoState(State):
-    """The state of the automatic solver after k steps."""
-
-    phase: str
-    noise: Noise
-    scale: float  # the length that steps and differences are relative to
-    radius: float  # the shorter length nu sqrt(d) of a difference
-    used: int  # directions so far
-    steps: int  # iterations after the warm-up
-    located: Array  # the point that s speaks of
-    gradient: Array  # s
-    filter: Filter
-    concentrated: Concentrated
-    curvature: Weighted  # the mean curvature of f, by which s is carried along
-    lengths: tuple[Square, Square]  # innovations of slopes of the shorter and the longer length
-    stiffness: float  # the last curvature of f along a step that was known well
-    step_size: float | None
-    multipliers: Array
-    start: Anchor | None
-    anchor: Anchor | None  # where the last step began
-    move: Move | None
-    size: float  # the largest ||grad f|| seen
-    surprise: float  # ||grad f - s|| as the last innovations alone tell it where there is no noise, two standard errors above
-    error: float  # two standard errors of the stationarity
-    best: Candidate
-    mean: Mean | None = None  # where samples make the iterates jump about
-    peak: float = 0.0  # the largest stiffness that a sample has shown
-
-    @property
-    def residual(self) -> float:
-        """The larger of feasibility and of stationarity with its error, the latter relative to the largest gradient seen."""
-        return float(np.maximum((self.stationarity + self.error) / max(self.size, 1e-300), self.feasibility))
 
 
 @final
@@ -107,7 +73,7 @@ class Auto(Solver[AutoState]):
         bregman_step(self.mirror, problem.region, problem.regularizer, x0, 0.0 * x0, 1.0)  # an unsupported pair is told before any query
         x, _ = Stepper(form, self.mirror, length_scale(problem.region, x0, x0)).restored(x0, most=50, target=1e-6)
         scale, d = length_scale(problem.region, x0, x), problem.dimension
-        radius = max(1e-6, math.sqrt(_rounding(x))) * scale
+        radius = max(1e-6, math.sqrt(rounding(x))) * scale
         z = form.start(x)
         c = form.value(z)
         _, feasibility = kkt_measures(self.mirror, 0.0 * z, c)
@@ -118,11 +84,15 @@ class Auto(Solver[AutoState]):
         )  # fmt: skip
 
     def ask(self, state: AutoState) -> Survey:
-        length = _length(state)
+        length = difference_length(state)
+        if state.phase == LOOK and _may_leap(state):
+            return Survey((state.x, self._leap(state, Leaps.start(state.x))), self._directions(state, 1), (Probe(), Probe(), Probe(1)))
         if state.phase == LOOK:
             return first_look(self._directions(state, FIRST), state.x, length)
+        if state.phase == LEAP:
+            return Survey((state.x,), self._directions(state, 1), (Probe(),))
         if state.phase == NOISE:
-            return noise_look(self._directions(state, 4), state.x, _first_lengths(state))
+            return noise_look(self._directions(state, 4), state.x, first_lengths(state))
         if state.phase == SAMPLES:
             return sample_look(self._directions(state, PAIRS), state.x, length)
         directions = self._directions(state, self._count(state))
@@ -135,8 +105,10 @@ class Auto(Solver[AutoState]):
         used = state.used + survey.directions.count
         if state.phase == LOOK:
             return self._after_look(replace(state, k=1, used=used), survey, values)
+        if state.phase == LEAP and state.leaps is not None:
+            return self._leapt(replace(state, k=state.k + 1, used=used), state.leaps.told(state.x, float(values[0])))
         if state.phase == NOISE:
-            lengths = _first_lengths(state)
+            lengths = first_lengths(state)
             noise, length = read_noise(values, lengths)
             radius = length * math.sqrt(state.form.problem.dimension)
             return replace(state, k=state.k + 1, used=used, phase=RUN, noise=noise, radius=radius)
@@ -151,9 +123,25 @@ class Auto(Solver[AutoState]):
             return replace(state, phase=SAMPLES, radius=(1e-2 if noisy else 1e-4) * state.scale)
         if noisy:
             return replace(state, phase=NOISE)
+        if _may_leap(state):
+            state = replace(state, start=Anchor(state.x, float(values[0]), 0.0, True))
+            return self._leapt(state, Leaps.start(state.x, float(values[0])).told(survey.bases[1], float(values[2])))
         regular_survey = Survey(survey.bases, survey.directions, survey.probes[1:])
         state = replace(state, phase=RUN)
         return self._advance(state, read_regular(regular_survey, values[1:], None, state.noise, state.curvature))
+
+    def _leapt(self, state: AutoState, leaps: Leaps) -> AutoState:
+        """On to the next leap, or from the best point of all to steps, with the gradient of the leaps if they have gained."""
+        form = state.form
+        state = replace(state, leaps=leaps, best=Candidate(form.start(leaps.best), state.multipliers, None))
+        if not leaps.ended:
+            return replace(state, phase=LEAP, z=form.start(self._leap(state, leaps)))
+        state = replace(state, phase=RUN, z=form.start(leaps.best), located=leaps.best)
+        return replace(state, gradient=leaps.gradient) if leaps.have_gained else replace(state, used=0)
+
+    def _leap(self, state: AutoState, leaps: Leaps) -> Array:
+        fresh = Gaussian(state.form.problem.dimension, 1, seed=state.seed, iteration=state.k)
+        return leaps.target(self.mirror, state.form.problem.region, fresh.row(0, leaps.best))
 
     def _advance(self, state: AutoState, reading: Reading) -> AutoState:
         """One iteration after its values: judge the last step, correct s, take the next step."""
@@ -238,7 +226,7 @@ class Auto(Solver[AutoState]):
             size=state.size if worse else max(state.size, math.sqrt(max(0.0, float(np.nanmean(slopes**2 - reading.variances))))),
             noise=state.noise if reading.repeat is None else state.noise.seen(reading.repeat),
         )
-        return _with_radius(state, reading, errors)
+        return with_radius(state, reading, errors)
 
     def _stepped(self, state: AutoState, base: Anchor, s: Array) -> AutoState:
         """The next trial point from the base, and what the step there says of the base itself."""
@@ -253,8 +241,9 @@ class Auto(Solver[AutoState]):
                 stationarity = 0.0 if norm(s) == 0.0 else math.nan
                 return replace(state, stationarity=stationarity, feasibility=feasibility, error=min(state.filter.error, state.surprise))
             slope = norm(trial.tangent - x) / trial.step_size  # of s along the constraints
-            bounded = math.isfinite(diameter(form.problem.region, x.shape[0]))
-            first = 0.01 if state.noise.kind == SAMPLED else 0.1 if len(priced) else BOLD if bounded else 1.0
+            leaps = state.leaps
+            first = 0.1 if len(priced) else 1.0 if leaps is None else FAR if leaps.still_gain else 0.1
+            first = 0.01 if state.noise.kind == SAMPLED else first
             step_size = first * state.scale / max(slope, 1e-300)
         step_size = min(step_size, LONGEST * state.scale / max(norm(s), 1e-300))
         trial = stepper.step(x, s, step_size, priced)
@@ -357,42 +346,8 @@ class Auto(Solver[AutoState]):
         return state.phase == RUN and (at_first or state.steps % LOOK_EVERY == LOOK_EVERY - 1)
 
 
-def _rounding(x: Array) -> float:
-    return float(namespace(x).finfo(x.dtype).eps)
-
-
-def _length(state: AutoState) -> float:
-    """The shorter length of a difference per coordinate, at the least one that rounding does not swallow."""
-    return max(state.radius / math.sqrt(state.form.problem.dimension), 16.0 * _rounding(state.x) * norm(state.x, math.inf))
-
-
-def _first_lengths(state: AutoState) -> tuple[float, float]:
-    """The two lengths of the first noisy differences."""
-    root = math.sqrt(state.form.problem.dimension)
-    return 1e-2 * state.scale / root, 5e-2 * state.scale / root
-
-
-def _with_radius(state: AutoState, reading: Reading, errors: np.ndarray) -> AutoState:
-    """Longer differences where they foretell better, shorter ones where they do not; in exact arithmetic only rounding asks for more."""
-    d, x = state.x.shape[0], state.x
-    if state.noise.kind == EXACT:
-        rough = float(np.mean(reading.variances)) > 1e-6 * float(np.nanmean(reading.slopes**2))
-        return replace(state, radius=min(10.0 * state.radius, max(state.radius, 1e-3 * state.scale))) if rough else state
-    if state.noise.kind == SAMPLED:
-        return state
-    squares = [
-        old.seen(errors[part], 1.0 - min(0.5, float(part.sum()) / max(32.0, 0.5 * d)))
-        for old, part in zip(state.lengths, (reading.short, ~reading.short), strict=True)
-    ]
-    short, long = squares
-    fewest, radius = min(short.number, long.number), state.radius
-    if fewest >= 12.0:
-        doubt = 3.0 * math.sqrt(2.0 / fewest)
-        across = diameter(state.form.problem.region, d)
-        start = state.start.x if state.start is not None else x
-        most = 0.05 * across if math.isfinite(across) else 2.0 * max(norm(x), norm(x - start), 0.1 * state.scale)
-        if long.mean < short.mean * (1.0 - min(0.5, doubt)) and 2.0 * radius <= most:
-            radius, short, long = 2.0 * radius, long, Square()
-        elif long.mean > short.mean * (1.0 + max(1.0, doubt)):
-            radius, short, long = 0.5 * radius, Square(), short
-    return replace(state, radius=radius, lengths=(short, long))
+def _may_leap(state: AutoState) -> bool:
+    """Whether a bounded region alone keeps x, so that every linear function has its minimum there."""
+    problem = state.form.problem
+    free = state.c.shape[0] == 0 and problem.sample is None and isinstance(problem.regularizer, Zero)
+    return free and problem.dimension >= HOPE * SHARE and math.isfinite(diameter(problem.region, problem.dimension))

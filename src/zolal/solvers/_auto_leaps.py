@@ -1,0 +1,71 @@
+"""Far trials in a bounded region: each is a try at the solution and a measurement of the gradient at once."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import final
+
+from zolal._array import Array, dot, norm
+from zolal.mirror import MirrorMap, bregman_step
+from zolal.regularizers import Zero
+from zolal.sets import ConvexSet
+from zolal.solvers._auto_parts import diameter
+
+EXPLORED = 0.5  # a fresh direction's length in a leap, where what is known has the length 1
+FAR = 30.0  # the step of a leap, in units of the region's diameter: into a corner
+HOPE, PATIENCE = 8, 16  # leaps without gain that end the phase, before the first gain and after it
+MOST, SHARE = 256, 8  # leaps at the most: so many, and d/8, a small part of what one sweep of directions costs
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Leaps:
+    """The best point b of the leaps so far, and the linear model of f that they have made.
+
+    p    = argmin_{x in X} <m, x>,     m = s/||s|| + u/(2 ||u||)     with fresh normal numbers u; m = u/||u|| while s = 0
+    s   <- s + a (F(p) - F(b) - <s, a>)/||a||^2,     a = p - b
+
+    Where f is nearly linear, values far apart say as much of its gradient as short differences do, and p may already be the answer.
+    The correction of s is its innovation along a, so one vector is all that is kept. Where f is curved leaps do not gain, and the
+    phase ends after the first eight.
+
+    idle: leaps since the last gain. patience: how many of these end the phase.
+    """
+
+    best: Array
+    value: float
+    gradient: Array
+    count: int = 0
+    idle: int = 0
+    patience: int = HOPE
+
+    @classmethod
+    def start(cls, x: Array, value: float = math.nan) -> "Leaps":
+        return cls(x, value, 0.0 * x)
+
+    @property
+    def have_gained(self) -> bool:
+        return self.patience > HOPE
+
+    @property
+    def still_gain(self) -> bool:
+        return self.idle < self.patience
+
+    @property
+    def ended(self) -> bool:
+        return not self.still_gain or self.count >= min(MOST, self.best.shape[0] // SHARE)
+
+    def target(self, mirror: MirrorMap, region: ConvexSet, u: Array) -> Array:
+        """The next p. u: normal numbers; one of equal sizes would move no corner that s of equal sizes has chosen."""
+        known = norm(self.gradient)
+        model = u / norm(u) if known == 0.0 else self.gradient / known + EXPLORED / norm(u) * u
+        return bregman_step(mirror, region, Zero(), self.best, model, FAR * diameter(region, u.shape[0]))
+
+    def told(self, point: Array, value: float) -> "Leaps":
+        """After F(point) = value; NaN for one that is missing."""
+        way = point - self.best
+        length, change = dot(way, way), value - self.value
+        if length == 0.0 or math.isnan(change):
+            return replace(self, count=self.count + 1, idle=self.idle + 1)
+        gradient = self.gradient + (change - dot(self.gradient, way)) / length * way
+        found = replace(self, gradient=gradient, count=self.count + 1, idle=self.idle + 1)
+        return replace(found, best=point, value=value, idle=0, patience=PATIENCE) if change < 0.0 else found
