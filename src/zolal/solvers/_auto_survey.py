@@ -14,7 +14,8 @@ from zolal.solvers._auto_parts import ADDITIVE, EXACT, SAMPLED, Anchor, Mean, No
 FIRST = 4  # directions of the first batch
 REPEATS = 6  # more values at the start, where there is noise
 PAIRS = 8  # slopes measured with two samples each
-LOOK_EVERY = 4  # iterations between two looks at the noise, or of one sample at other points
+LOOK_EVERY = 4  # iterations between two looks at the noise
+SAMPLED_LOOK, LOOK_SHARE = 4, 32  # evaluations of a look of one sample at other points; directions for each of these
 VALUE_WEIGHT = 0.3  # of a new difference from the start beside earlier ones
 ROUNDING = 4.0 * 2.220446049250313e-16
 

@@ -22,7 +22,9 @@ from zolal.solvers._auto_step import FARTHEST, Stepper, adapted
 from zolal.solvers._auto_survey import (
     FIRST,
     LOOK_EVERY,
+    LOOK_SHARE,
     PAIRS,
+    SAMPLED_LOOK,
     Reading,
     first_look,
     fresh_gradient,
@@ -342,8 +344,10 @@ class Auto(Solver[AutoState]):
 
     def _looks(self, state: AutoState) -> bool:
         """Whether this iteration looks at the noise, or its sample at the points of the last step: at first always, then now and then."""
-        at_first = state.noise.kind == SAMPLED and state.steps < 2 * LOOK_EVERY
-        return state.phase == RUN and (at_first or state.steps % LOOK_EVERY == LOOK_EVERY - 1)
+        if state.phase != RUN:
+            return False
+        every = max(1, LOOK_SHARE * SAMPLED_LOOK // self._count(state)) if state.noise.kind == SAMPLED else LOOK_EVERY
+        return (state.noise.kind == SAMPLED and state.steps < 2 * LOOK_EVERY) or state.steps % every == every - 1
 
 
 def _may_leap(state: AutoState) -> bool:
