@@ -60,16 +60,16 @@ def test_values_that_are_missing_or_old_change_nothing_but_the_count():
 
 def test_a_curved_function_ends_the_leaps_after_the_first_eight():
     leaps, _ = leap(lambda x: float(x @ x), REGIONS[0], np.full(D, 0.01), HOPE)
-    assert leaps.ended
+    assert leaps.have_ended
     assert not leaps.have_gained
 
 
 def test_leaps_end_after_their_patience_or_an_eighth_of_the_dimension():
     leaps = Leaps(np.zeros(D), 0.0, np.zeros(D), count=D // SHARE - 1, patience=PATIENCE)
-    assert not leaps.ended
-    assert leaps.told(np.ones(D), 1.0).ended
-    assert Leaps(np.zeros(D), 0.0, np.zeros(D), count=17, idle=PATIENCE, patience=PATIENCE).ended
-    assert Leaps(np.zeros(100 * MOST), 0.0, np.zeros(D), count=MOST, patience=PATIENCE).ended
+    assert not leaps.have_ended
+    assert leaps.told(np.ones(D), 1.0).have_ended
+    assert Leaps(np.zeros(D), 0.0, np.zeros(D), count=17, idle=PATIENCE, patience=PATIENCE).have_ended
+    assert Leaps(np.zeros(100 * MOST), 0.0, np.zeros(D), count=MOST, patience=PATIENCE).have_ended
 
 
 def test_a_corner_is_found_with_far_fewer_values_than_variables():
@@ -108,3 +108,27 @@ def test_noise_is_found_out_before_a_leap_is_believed():
         lambda x: float(x @ x) + 1e-2 * rng.standard_normal(), np.full(D, 0.5), region=Box(-1.0, 1.0), maxfev=40 * D, rng=0
     )
     assert res.x @ res.x < 1e-2 * 0.25 * D
+
+
+@pytest.mark.parametrize("region", [*REGIONS, Box(1.0, 1.0)], ids=str)
+def test_a_linear_function_is_solved_with_little_more_than_one_value_per_variable(region):
+    g = np.random.default_rng(6).standard_normal(D)
+    x0 = np.full(D, 1.0 / D) if not isinstance(region, Box) else region.project(np.full(D, 0.1))
+    res = zolal.minimize(lambda x: float(g @ x), x0, region=region, maxfev=10 * D, rng=0)
+    assert res.success
+    assert res.nfev < 2 * D
+    assert region.normal_distance(res.x, g) < 1e-2 * np.linalg.norm(g)
+
+
+@pytest.mark.parametrize("on_error", ["skip", "retry"])
+def test_a_leap_that_fails_is_skipped_if_that_was_asked_for(on_error):
+    """f is not finite in any corner, so every leap fails."""
+
+    def f(x):
+        with np.errstate(divide="ignore"):
+            return float(np.sum(x - 0.5 * np.log(x)))
+
+    res = zolal.minimize(f, np.full(D, 0.3), region=Box(0.0, 1.0), maxfev=20 * D, rng=0, on_error=on_error)
+    assert (res.status == zolal.Status.EVALUATION_FAILED) == (on_error == "retry")
+    if on_error == "skip":
+        np.testing.assert_allclose(res.x, 0.5, atol=0.02)

@@ -24,11 +24,15 @@ class Probe(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """The probes around some base points, in their order; as small as a QueryBatch, whatever the dimension."""
+    """The probes around some base points, in their order; as small as a QueryBatch, whatever the dimension.
+
+    optional: whether the solver can do without any of the values.
+    """
 
     bases: tuple[Array, ...]
     directions: Directions
     probes: tuple[Probe, ...]
+    optional: bool = False
 
     def __len__(self) -> int:
         return len(self.probes)
@@ -60,12 +64,12 @@ class Survey:
     def kept(self, values: np.ndarray) -> np.ndarray:
         """Which directions have all their values; a forward difference needs that at its base, too."""
         missing = {self.probes[i].direction for i in np.flatnonzero(np.isnan(values))}
-        based = None in missing and not any(probe.length < 0.0 for probe in self.probes)
+        based = None in missing and not self.optional and not any(probe.length < 0.0 for probe in self.probes)
         return np.asarray([not based and j not in missing for j in range(self.directions.count)])
 
     def is_shared(self, i: int) -> bool:
         """Whether every direction needs the i-th value: those at the bases themselves."""
-        return self.probes[i].direction is None
+        return self.probes[i].direction is None and not self.optional
 
     def with_bases(self, bases: tuple[Array, ...]) -> "Survey":
         return replace(self, bases=bases)

@@ -21,8 +21,10 @@ MOST, SHARE = 256, 8  # leaps at the most: so many, and d/8, a small part of wha
 class Leaps:
     """The best point b of the leaps so far, and the linear model of f that they have made.
 
-    p    = argmin_{x in X} <m, x>,     m = s/||s|| + u/(2 ||u||)     with fresh normal numbers u; m = u/||u|| while s = 0
+    p    = argmin_{x in X} <m, x> + V(b, x)/eta,     m = s/||s|| + u/(2 ||u||)     with fresh normal numbers u; m = u/||u|| while s = 0
     s   <- s + a (F(p) - F(b) - <s, a>)/||a||^2,     a = p - b
+
+    eta is 30 diameters of X, so that p is about where <m, x> is least.
 
     Where f is nearly linear, values far apart say as much of its gradient as short differences do, and p may already be the answer.
     The correction of s is its innovation along a, so one vector is all that is kept. Where f is curved leaps do not gain, and the
@@ -39,7 +41,7 @@ class Leaps:
     patience: int = HOPE
 
     @classmethod
-    def start(cls, x: Array, value: float = math.nan) -> "Leaps":
+    def start(cls, x: Array, value: float) -> "Leaps":
         return cls(x, value, 0.0 * x)
 
     @property
@@ -47,12 +49,12 @@ class Leaps:
         return self.patience > HOPE
 
     @property
-    def still_gain(self) -> bool:
+    def are_hopeful(self) -> bool:
         return self.idle < self.patience
 
     @property
-    def ended(self) -> bool:
-        return not self.still_gain or self.count >= min(MOST, self.best.shape[0] // SHARE)
+    def have_ended(self) -> bool:
+        return not self.are_hopeful or self.count >= min(MOST, self.best.shape[0] // SHARE)
 
     def target(self, mirror: MirrorMap, region: ConvexSet, u: Array) -> Array:
         """The next p. u: normal numbers; one of equal sizes would move no corner that s of equal sizes has chosen."""
@@ -63,7 +65,7 @@ class Leaps:
     def told(self, point: Array, value: float) -> "Leaps":
         """After F(point) = value; NaN for one that is missing."""
         way = point - self.best
-        length, change = dot(way, way), value - self.value
+        length, change = norm(way) ** 2, value - self.value
         if length == 0.0 or math.isnan(change):
             return replace(self, count=self.count + 1, idle=self.idle + 1)
         gradient = self.gradient + (change - dot(self.gradient, way)) / length * way

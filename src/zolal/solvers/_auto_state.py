@@ -43,7 +43,9 @@ class AutoState(State):
     error: float  # two standard errors of the stationarity
     best: Candidate
     mean: Mean | None = None  # where samples make the iterates jump about
-    leaps: Leaps | None = None
+    flat: bool = False  # whether steps along samples are longer than the region is wide
+    leaps: Leaps | None = None  # while they go on
+    first_step: float = 1.0  # in units of the problem's size, where there are no constraints
     peak: float = 0.0  # the largest stiffness that a sample has shown
 
     @property

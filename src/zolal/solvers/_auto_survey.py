@@ -40,9 +40,9 @@ class Reading(NamedTuple):
     second: float = math.nan
 
 
-def first_look(directions: Orthogonal, x: Array, length: float) -> Survey:
-    """The value at the start, twice, and a few forward differences that serve if both are equal."""
-    return Survey((x,), directions, (Probe(), Probe(), *(Probe(0, j, length) for j in range(directions.count))))
+def first_look(directions: Orthogonal, x: Array, length: float, slopes: bool) -> Survey:
+    """The value at the start, twice, and with `slopes` a few forward differences that serve if both are equal."""
+    return Survey((x,), directions, (Probe(), Probe(), *(Probe(0, j, length) for j in range(directions.count if slopes else 0))))
 
 
 def noise_look(directions: Orthogonal, x: Array, lengths: tuple[float, float]) -> Survey:

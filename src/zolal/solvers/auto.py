@@ -46,7 +46,7 @@ STIFF_MEMORY = 0.995
 SAMPLED_MEMORY, LEAST_SHARE = 0.97, 0.7  # of the stiffness, per look of a sample; of the largest, for ever
 SAMPLED_LEAP = 10.0  # by which a step size may grow at once where curvature is measured without noise
 FEW = 100  # variables, up to which others may do better without noise
-WIDEST = 0.2  # of the region's diameter that a step along fresh slopes may go
+WIDEST, STILL = 0.2, 0.1  # of the region's diameter that a step along fresh slopes may go; of that, once one was longer
 TINY = 1e-9  # lengths in units of the problem's size
 TOO_LONG = 4.0  # step sizes in units of 1/curvature
 LONGEST = 1e3  # steps along s, in units of the problem's size
@@ -87,12 +87,10 @@ class Auto(Solver[AutoState]):
 
     def ask(self, state: AutoState) -> Survey:
         length = difference_length(state)
-        if state.phase == LOOK and _may_leap(state):
-            return Survey((state.x, self._leap(state, Leaps.start(state.x))), self._directions(state, 1), (Probe(), Probe(), Probe(1)))
         if state.phase == LOOK:
-            return first_look(self._directions(state, FIRST), state.x, length)
+            return first_look(self._directions(state, FIRST), state.x, length, slopes=not _may_leap(state))
         if state.phase == LEAP:
-            return Survey((state.x,), self._directions(state, 1), (Probe(),))
+            return Survey((state.x,), self._directions(state, 1), (Probe(),), optional=True)
         if state.phase == NOISE:
             return noise_look(self._directions(state, 4), state.x, first_lengths(state))
         if state.phase == SAMPLES:
@@ -107,8 +105,8 @@ class Auto(Solver[AutoState]):
         used = state.used + survey.directions.count
         if state.phase == LOOK:
             return self._after_look(replace(state, k=1, used=used), survey, values)
-        if state.phase == LEAP and state.leaps is not None:
-            return self._leapt(replace(state, k=state.k + 1, used=used), state.leaps.told(state.x, float(values[0])))
+        if state.leaps is not None:
+            return self._leapt(replace(state, k=state.k + 1), state.leaps.told(state.x, float(values[0])))
         if state.phase == NOISE:
             lengths = first_lengths(state)
             noise, length = read_noise(values, lengths)
@@ -126,24 +124,27 @@ class Auto(Solver[AutoState]):
         if noisy:
             return replace(state, phase=NOISE)
         if _may_leap(state):
-            state = replace(state, start=Anchor(state.x, float(values[0]), 0.0, True))
-            return self._leapt(state, Leaps.start(state.x, float(values[0])).told(survey.bases[1], float(values[2])))
+            state = replace(state, used=0, start=Anchor(state.x, float(values[0]), 0.0, True))
+            return self._leapt(state, Leaps.start(state.x, float(values[0])))
         regular_survey = Survey(survey.bases, survey.directions, survey.probes[1:])
         state = replace(state, phase=RUN)
         return self._advance(state, read_regular(regular_survey, values[1:], None, state.noise, state.curvature))
 
     def _leapt(self, state: AutoState, leaps: Leaps) -> AutoState:
-        """On to the next leap, or from the best point of all to steps, with the gradient of the leaps if they have gained."""
-        form = state.form
-        state = replace(state, leaps=leaps, best=Candidate(form.start(leaps.best), state.multipliers, None))
-        if not leaps.ended:
-            return replace(state, phase=LEAP, z=form.start(self._leap(state, leaps)))
-        state = replace(state, phase=RUN, z=form.start(leaps.best), located=leaps.best)
-        return replace(state, gradient=leaps.gradient) if leaps.have_gained else replace(state, used=0)
+        """On to the next leap, or from the best point of all to steps, with the gradient of the leaps if they have gained.
 
-    def _leap(self, state: AutoState, leaps: Leaps) -> Array:
-        fresh = Gaussian(state.form.problem.dimension, 1, seed=state.seed, iteration=state.k)
-        return leaps.target(self.mirror, state.form.problem.region, fresh.row(0, leaps.best))
+        The leaps also end where the next one would lead to the best point again: then the model knows nothing better.
+        """
+        form = state.form
+        fresh = Gaussian(form.problem.dimension, 1, seed=state.seed, iteration=state.k).row(0, leaps.best)
+        target = leaps.target(self.mirror, form.problem.region, fresh)
+        state = replace(state, leaps=leaps, best=Candidate(form.start(leaps.best), state.multipliers, None))
+        if not leaps.have_ended and norm(target - leaps.best) > 0.0:
+            return replace(state, phase=LEAP, z=form.start(target))
+        first = FAR if leaps.have_gained and leaps.are_hopeful else 0.1
+        state = replace(state, phase=RUN, z=form.start(leaps.best), located=leaps.best, leaps=None, first_step=first)
+        size = max(state.size, norm(leaps.gradient))
+        return replace(state, gradient=leaps.gradient, size=size) if leaps.have_gained else state
 
     def _advance(self, state: AutoState, reading: Reading) -> AutoState:
         """One iteration after its values: judge the last step, correct s, take the next step."""
@@ -156,11 +157,14 @@ class Auto(Solver[AutoState]):
         s = sparse.estimate if sparse.is_better and norm(sparse.estimate) > 0.0 else state.gradient
         if state.noise.kind == SAMPLED:
             fresh = fresh_gradient(reading, state.x)
-            if (state.step_size or 0.0) * norm(fresh) <= WIDEST * diameter(state.form.problem.region, state.x.shape[0]):
+            widest = WIDEST * diameter(state.form.problem.region, state.x.shape[0])
+            flat = (state.step_size or 0.0) * norm(fresh) > (STILL if state.flat else 1.0) * widest
+            if flat:  # so that the region bounds the steps; then only an estimate that remembers settles down
+                state = replace(state, flat=True, mean=None)
+            else:
                 s, gradient = fresh, state.gradient
-                state = replace(state, mean=state.mean.seen(base.x, gradient) if state.mean else Mean(base.x, gradient))
-            else:  # f is so flat that the region bounds the steps; then only an estimate that remembers settles down
-                state = replace(state, mean=None)
+                mean = state.mean.seen(base.x, gradient) if state.mean else Mean(base.x, gradient)
+                state = replace(state, flat=False, mean=mean)
         return self._stepped(state, base, s)
 
     def _judged(self, state: AutoState, reading: Reading) -> tuple[AutoState, bool]:
@@ -243,10 +247,7 @@ class Auto(Solver[AutoState]):
                 stationarity = 0.0 if norm(s) == 0.0 else math.nan
                 return replace(state, stationarity=stationarity, feasibility=feasibility, error=min(state.filter.error, state.surprise))
             slope = norm(trial.tangent - x) / trial.step_size  # of s along the constraints
-            leaps = state.leaps
-            first = 0.1 if len(priced) else 1.0 if leaps is None else FAR if leaps.still_gain else 0.1
-            first = 0.01 if state.noise.kind == SAMPLED else first
-            step_size = first * state.scale / max(slope, 1e-300)
+            step_size = self._first_step(state) * state.scale / max(slope, 1e-300)
         step_size = min(step_size, LONGEST * state.scale / max(norm(s), 1e-300))
         trial = stepper.step(x, s, step_size, priced)
         if trial is None:
@@ -278,6 +279,12 @@ class Auto(Solver[AutoState]):
             filter=state.filter.moved(0.1 * stale if state.noise.kind == ADDITIVE else stale),
             best=Candidate(z_base, kept, s) if state.mean is None else self._mean_candidate(state, stepper, kept),
         )
+
+    def _first_step(self, state: AutoState) -> float:
+        """How far the first step goes along the constraints, in units of the problem's size."""
+        if state.noise.kind == SAMPLED:
+            return 0.01
+        return 0.1 if state.c.shape[0] else state.first_step
 
     def _mean_candidate(self, state: AutoState, stepper: Stepper, multipliers: Array) -> Candidate:
         """The mean of the iterates, restored: steps along samples jump about the solution, and their mean does not."""
@@ -346,7 +353,7 @@ class Auto(Solver[AutoState]):
         """Whether this iteration looks at the noise, or its sample at the points of the last step: at first always, then now and then."""
         if state.phase != RUN:
             return False
-        every = max(1, LOOK_SHARE * SAMPLED_LOOK // self._count(state)) if state.noise.kind == SAMPLED else LOOK_EVERY
+        every = math.ceil(LOOK_SHARE * SAMPLED_LOOK / self._count(state)) if state.noise.kind == SAMPLED else LOOK_EVERY
         return (state.noise.kind == SAMPLED and state.steps < 2 * LOOK_EVERY) or state.steps % every == every - 1
 
 
@@ -354,4 +361,4 @@ def _may_leap(state: AutoState) -> bool:
     """Whether a bounded region alone keeps x, so that every linear function has its minimum there."""
     problem = state.form.problem
     free = state.c.shape[0] == 0 and problem.sample is None and isinstance(problem.regularizer, Zero)
-    return free and problem.dimension >= HOPE * SHARE and math.isfinite(diameter(problem.region, problem.dimension))
+    return free and problem.dimension >= HOPE * SHARE and 0.0 < diameter(problem.region, problem.dimension) < math.inf
