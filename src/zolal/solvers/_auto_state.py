@@ -44,6 +44,7 @@ class AutoState(State):
     best: Candidate
     mean: Mean | None = None  # where samples make the iterates jump about
     flat: bool = False  # whether steps along samples are longer than the region is wide
+    unrepeated: np.ndarray | None = None  # slopes whose directions come once more, to tell the samples' part in them
     leaps: Leaps | None = None  # while they go on
     first_step: float = 1.0  # in units of the problem's size, where there are no constraints
     peak: float = 0.0  # the largest stiffness that a sample has shown

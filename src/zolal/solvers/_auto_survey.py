@@ -170,6 +170,12 @@ def surprise(errors: np.ndarray) -> float:
     return math.sqrt(float(np.mean(there**2)) * (1.0 + 2.0 * math.sqrt(2.0 / len(there)))) if len(there) else math.inf
 
 
+def repeated(slopes: np.ndarray, before: np.ndarray) -> float | None:
+    """The variance of a slope over the samples, from slopes of equal directions with two of them; None where no direction has both."""
+    squares = (slopes - before) ** 2
+    return 0.5 * float(np.nanmean(squares)) if not np.isnan(squares).all() else None
+
+
 def fresh_gradient(reading: Reading, x: Array) -> Array:
     """The mean of slope_j u_j over the slopes of this batch alone."""
     return reading.directions.combine(like(QueryBatch.mean_weights(reading.slopes), x))

@@ -33,6 +33,7 @@ from zolal.solvers._auto_survey import (
     read_regular,
     read_samples,
     regular,
+    repeated,
     sample_look,
     sampled_points,
     surprise,
@@ -115,7 +116,12 @@ class Auto(Solver[AutoState]):
         if state.phase == SAMPLES:
             return replace(state, k=state.k + 1, used=used, phase=RUN, noise=read_samples(values, survey.smoothing))
         reading = read_regular(survey, values, state.anchor, state.noise, state.curvature)
-        return self._advance(replace(state, k=state.k + 1, used=used), reading)
+        state = replace(state, k=state.k + 1)
+        if state.flat and state.unrepeated is None:  # these directions come once more, with another sample
+            return self._advance(replace(state, unrepeated=reading.slopes), reading)
+        if state.unrepeated is not None:
+            reading = reading._replace(repeat=repeated(reading.slopes, state.unrepeated))
+        return self._advance(replace(state, used=used, unrepeated=None), reading)
 
     def _after_look(self, state: AutoState, survey: Survey, values: np.ndarray) -> AutoState:
         noisy = bool(values[0] != values[1])
@@ -265,7 +271,7 @@ class Auto(Solver[AutoState]):
             trial.step_size * state.filter.noise,
             trial.bend,
         )
-        stale = 0.0 if state.noise.kind == EXACT else (state.stiffness * move.length) ** 2
+        stale = 0.0 if state.noise.kind == EXACT else 0.1 * (self._curvature(state) * move.length) ** 2
         return replace(
             state,
             z=z,
@@ -276,9 +282,13 @@ class Auto(Solver[AutoState]):
             multipliers=kept,
             move=move,
             error=min(state.filter.error, state.surprise),
-            filter=state.filter.moved(0.1 * stale if state.noise.kind == ADDITIVE else stale),
+            filter=state.filter.moved(stale),
             best=Candidate(z_base, kept, s) if state.mean is None else self._mean_candidate(state, stepper, kept),
         )
+
+    def _curvature(self, state: AutoState) -> float:
+        """Of f along steps; the stiffness of steps along samples counts their directions, too."""
+        return state.stiffness / (1.0 + state.x.shape[0] / self._count(state)) if state.noise.kind == SAMPLED else state.stiffness
 
     def _first_step(self, state: AutoState) -> float:
         """How far the first step goes along the constraints, in units of the problem's size."""
