@@ -12,8 +12,8 @@ from zolal.solvers._auto_parts import diameter
 
 EXPLORED = 0.5  # a fresh direction's length in a leap, where what is known has the length 1
 FAR = 30.0  # the step of a leap, in units of the region's diameter: into a corner
-HOPE, PATIENCE = 8, 16  # leaps without gain that end the phase, before the first gain and after it
-MOST, SHARE = 256, 8  # leaps at the most: so many, and d/8, a small part of what one sweep of directions costs
+HOPE, PATIENCE = 8, 24  # leaps without gain that end the phase, before the first gain and after it
+MOST, SHARE = 256, 4  # leaps at the most: so many, and d/4, a part of what one sweep of directions costs
 
 
 @final
