@@ -4,14 +4,13 @@ Twenty assets whose returns have heavy tails and jump together. One evaluation s
 rate of the portfolio. The weights are nonnegative and sum to one (the simplex, kept exactly), and their risk is what the client has
 agreed to: w' S w = risk^2 (a nonlinear equality).
 
-    zolal solve examples/portfolio.py:problem --options OPTIONS --maxfev 8000 --seed 0 --checkpoint runs/portfolio
+    zolal solve examples/portfolio.py:problem --maxfev 4000 --seed 0 --checkpoint runs/portfolio
     python examples/portfolio.py
 """
 
 import numpy as np
 
 import zolal
-from zolal.schedules import InverseSqrt
 from zolal.sets import Simplex
 
 ASSETS, YEARS, WEEKS, RISK = 20, 10, 52, 0.15  # risk per year
@@ -20,7 +19,6 @@ LOADINGS = MARKET.normal(0.12, 0.08, size=(ASSETS, 3))
 OWN = MARKET.uniform(0.05, 0.35, size=ASSETS)
 MEAN = 0.01 + 0.25 * (LOADINGS**2).sum(axis=1) + 0.2 * OWN**2 + MARKET.normal(0.0, 0.06, size=ASSETS)
 COVARIANCE = LOADINGS @ LOADINGS.T + np.diag(OWN**2)
-OPTIONS = dict(step_size=InverseSqrt(0.05, 50.0), penalty=3.0, dual_step=1.0, smoothing=1e-3, num_directions=8, momentum=0.1)
 
 
 def draw(rng):
@@ -50,7 +48,7 @@ def problem():
 
 
 def main():
-    result = zolal.minimize(problem(), maxfev=8_000, tol=1e-2, rng=0, options=OPTIONS)
+    result = zolal.minimize(problem(), maxfev=4_000, rng=0)
     print("weights", result.x.round(3))
     print("risk", round(float(np.sqrt(result.x @ COVARIANCE @ result.x)), 4), " asked for", RISK)
     print("growth per year", round(-result.fun, 4), "+-", round(result.fun_error, 4))

@@ -4,7 +4,7 @@ Visitors pass four desks one after the other. A simulator of 400 visitors gives 
 differentiate. Speed costs money: the budget is spent exactly (an equality), no desk works more than three times as fast as visitors come (a
 bound), and the two back-office desks together stay below a limit (an inequality).
 
-    zolal solve examples/queueing.py:problem --options OPTIONS --maxfev 20000 --seed 0 --checkpoint runs/queueing
+    zolal solve examples/queueing.py:problem --maxfev 5000 --seed 0 --checkpoint runs/queueing
     python examples/queueing.py
 """
 
@@ -12,15 +12,11 @@ import numpy as np
 from scipy.optimize import LinearConstraint
 
 import zolal
-from zolal.schedules import InverseSqrt
 from zolal.sets import Box
 
 VISITORS = 400
 COST = np.array([1.0, 2.0, 4.0, 1.5])  # of one unit of speed, per desk
 BUDGET = 16.0
-OPTIONS = dict(
-    step_size=InverseSqrt(0.01, 100.0), penalty=4.0, dual_step=2.0, smoothing=0.02, num_directions=8, share_base=True, momentum=0.05
-)
 
 
 def draw(rng):
@@ -53,7 +49,7 @@ def problem():
 
 
 def main():
-    result = zolal.minimize(problem(), maxfev=20_000, tol=1e-2, rng=0, options=OPTIONS)
+    result = zolal.minimize(problem(), maxfev=5_000, rng=0)
     print("speed of each desk", result.x.round(2))
     print("mean time in the office", round(result.fun, 3), "+-", round(result.fun_error, 3))
     print("largest violation", f"{result.maxcv:.1e}", " price of the budget", round(float(result.multipliers[0]), 3))

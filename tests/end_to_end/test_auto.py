@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import Bounds, LinearConstraint
 
 from zolal import Constraint, Problem, Status, minimize
 from zolal._hadamard import fwht
@@ -250,3 +251,27 @@ def test_failed_evaluations_are_skipped(sampled):
     found = minimize(unreliable, np.ones(20), sample=sample, on_error="skip", maxfev=3000, rng=0)
     assert found.failures
     assert distance(found.x) <= 0.05 * distance(np.ones(20))
+
+
+def test_a_step_size_does_not_vanish_where_only_rounding_is_left():
+    """Near the solution the constraints' own rounding moves x; taken for a step that failed, it would halve the step size for ever."""
+    rng = np.random.default_rng(3)
+    reach, scale, mixing = rng.uniform(0.5, 2.0, 12), rng.uniform(0.15, 0.5, 12), 0.1 * rng.normal(size=(12, 12))
+
+    def f(x):
+        seen = 1.0 - np.exp(-x / scale)
+        return -float(reach @ seen + seen @ mixing @ seen)
+
+    rules = [LinearConstraint(np.ones((1, 12)), 1.0, 1.0), LinearConstraint(np.r_[np.ones(4), np.zeros(8)][None, :], 0.3, np.inf)]
+    sizes = []
+    res = minimize(
+        f,
+        np.full(12, 1 / 12),
+        constraints=rules,
+        bounds=Bounds(0, 1),
+        maxfev=3000,
+        rng=1,
+        callback=lambda state: sizes.append(state.step_size or 1.0),
+    )
+    assert min(sizes) > 1e-9
+    assert res.success

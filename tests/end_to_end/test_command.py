@@ -29,5 +29,5 @@ def test_an_impossible_budget_is_one_sentence_and_a_nonzero_exit(tmp_path):
         [COMMAND, "demo", "--maxfev", "10", "--out", str(tmp_path / "demo")], capture_output=True, text=True, timeout=60, check=False
     )
     assert run.returncode == 2
-    assert run.stderr.startswith("zolal: `maxfev` must be at least 417")
+    assert run.stderr.startswith("zolal: `maxfev` must be at least 406")
     assert "Traceback" not in run.stderr

@@ -28,18 +28,18 @@ def load(name):
 
 def solved(name, maxfev, seed):
     module = load(name)
-    return module, zolal.minimize(module.problem(), maxfev=maxfev, tol=1e-2, rng=seed, options=module.OPTIONS)
+    return module, zolal.minimize(module.problem(), maxfev=maxfev, rng=seed)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 6])
 def test_queueing_finds_the_square_root_rule(seed):
     """For a long day the mean time is sum 1/(speed - 1), which Kleinrock's rule minimises under the budget."""
-    module, res = solved("queueing", 10_000, seed)
+    module, res = solved("queueing", 5_000, seed)
     root = np.sqrt(module.COST)
     best = 1.0 + (module.BUDGET - module.COST.sum()) / (root * root.sum())
     assert best[2:].sum() < 3.8  # so that the other constraint does not matter
     np.testing.assert_allclose(res.x, best, atol=0.12)
-    assert res.maxcv < 0.05
+    assert res.maxcv < 1e-6
 
 
 def test_the_queueing_simulator_counts_as_a_naive_one_does():
@@ -56,8 +56,8 @@ def test_the_queueing_simulator_counts_as_a_naive_one_does():
 
 @pytest.mark.parametrize("seed", [0, 3])
 def test_portfolio_has_the_risk_agreed_to_and_nearly_the_best_growth(seed):
-    module, res = solved("portfolio", 8_000, seed)
-    assert np.sqrt(res.x @ module.COVARIANCE @ res.x) == pytest.approx(module.RISK, rel=0.01)
+    module, res = solved("portfolio", 4_000, seed)
+    assert np.sqrt(res.x @ module.COVARIANCE @ res.x) == pytest.approx(module.RISK, rel=1e-6)
     assert res.x.min() >= 0
     assert res.x.sum() == pytest.approx(1.0, abs=1e-9)
 
@@ -71,15 +71,16 @@ def test_portfolio_has_the_risk_agreed_to_and_nearly_the_best_growth(seed):
 
 @pytest.mark.parametrize("seed", [0, 1, 5])
 def test_advertising_sells_nearly_as_much_as_exact_gradients_would(seed):
-    module, res = solved("advertising", 10_000, seed)
+    module, res = solved("advertising", 2_000, seed)
     model = module.SalesModel()
     model.line = type("GoodLine", (), {"random": lambda self: 1.0})()
     rules = [dict(type="eq", fun=lambda x: x.sum() - 1.0), dict(type="ineq", fun=lambda x: x[: module.REGIONAL].sum() - 0.3)]
     start = module.problem().x0
     best = minimize(lambda x: -model.predict(x), start, bounds=[(0, 1)] * module.CHANNELS, constraints=rules)
     assert model.predict(res.x) > -best.fun - 0.05 > model.predict(start)
-    assert res.maxcv < 0.01
-    assert sum(count for _, count in res.failures) > 50
+    assert res.success
+    assert res.maxcv < 1e-9
+    assert sum(count for _, count in res.failures) > 0
 
 
 @pytest.mark.parametrize("name", ["queueing", "portfolio", "advertising"])
@@ -87,7 +88,7 @@ def test_the_command_of_an_example_runs(name, tmp_path):
     line = re.search(r"^    zolal (solve .*)$", (EXAMPLES / f"{name}.py").read_text(), flags=re.M).group(1)
     words = re.sub(r"--maxfev \d+", "--maxfev 600", line).replace("runs/", f"{tmp_path}/").split()
     done = subprocess.run([COMMAND, *words], capture_output=True, text=True, check=True, timeout=200, cwd=EXAMPLES.parent)
-    assert "MAX_EVALUATIONS" in done.stdout
+    assert ("CONVERGED" if name == "advertising" else "MAX_EVALUATIONS") in done.stdout
     assert (tmp_path / name / "result.json").exists()
 
 

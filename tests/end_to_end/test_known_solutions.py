@@ -78,12 +78,10 @@ def test_from_an_infeasible_start_the_constraint_is_met():
 
 
 def test_the_shop_costs_less_and_keeps_its_constraints():
-    from zolal.cli.demo import demo_options
-
     problem = inventory()
-    result = zolal.minimize(problem, maxfev=20_000, rng=0, tol=1e-2, options=demo_options())
+    result = zolal.minimize(problem, maxfev=6_000, rng=0, tol=1e-2)
     rng = np.random.default_rng(1)
     demands = np.concatenate([problem.sample(rng) for _ in range(500)])
     assert problem.objective(result.x, demands) <= 0.9 * problem.objective(problem.x0, demands)
-    assert result.maxcv <= 1e-2
+    assert result.maxcv <= 1e-8
     assert abs(result.fun - problem.objective(result.x, demands)) <= 5 * result.fun_error

@@ -48,7 +48,8 @@ SAMPLED_MEMORY, LEAST_SHARE = 0.97, 0.7  # of the stiffness, per look of a sampl
 SAMPLED_LEAP = 10.0  # by which a step size may grow at once where curvature is measured without noise
 FEW = 100  # variables, up to which others may do better without noise
 WIDEST, STILL = 0.2, 0.1  # of the region's diameter that a step along fresh slopes may go; of that, once one was longer
-TINY = 1e-9  # lengths in units of the problem's size
+ROUNDING = 3e-14  # changes of f in units of f
+TINY = 3e-8  # lengths in units of the problem's size: what is feasible to 1e-8 may move so far without a step
 TOO_LONG = 4.0  # step sizes in units of 1/curvature
 LONGEST = 1e3  # steps along s, in units of the problem's size
 
@@ -178,7 +179,7 @@ class Auto(Solver[AutoState]):
         move, anchor, h = state.move, state.anchor, state.form.problem.regularizer
         if move is None or anchor is None or state.step_size is None:
             return state, False
-        if move.length <= TINY * state.scale or abs(move.linear) <= TINY**1.5 * abs(reading.value):
+        if move.length <= TINY * state.scale or abs(move.linear) <= ROUNDING * abs(reading.value):
             grown = state.step_size if move.length == 0.0 else 2.0 * state.step_size
             return replace(state, step_size=grown), False  # rounding is all that such a step shows
         rise = reading.change + h.value(state.x) - h.value(anchor.x)
