@@ -46,6 +46,7 @@ LAYERS = {
     "opening": 5.8,
     "minimize": 6,
     "problems": 6,
+    "tables": 1,
     "experiments": 7,
     "bench": 7.5,  # its runs are tasks of a campaign of `experiments`
     "asktell": 6.5,  # takes the arguments that `minimize` takes

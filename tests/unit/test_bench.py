@@ -7,12 +7,13 @@ import pytest
 
 from zolal.bench import base, scaling
 from zolal.bench._cases import FAMILIES, NOISES, PER_SEED, case
-from zolal.bench.base import Claim, Counted, Finding, Sheet, blinded, solve, spread
+from zolal.bench.base import Claim, Counted, Finding, blinded, solve, spread
 from zolal.experiments import Campaign, Store
 from zolal.problem import Problem
 from zolal.problems import l1_box, probe, qcqp
 from zolal.report import report_bench
 from zolal.result import Result, Status
+from zolal.tables import Table
 
 
 def test_every_call_and_every_row_counts():
@@ -73,7 +74,7 @@ def test_a_spread_tells_what_was_not_reached():
 
 def test_claims_become_a_table_with_verdicts():
     claims = [Claim("gap", "≤ 1", "0.5", True, "≤ 0.1", False), Claim("other", "—", "7", None)]
-    report = report_bench(Finding("name", "Title", ["lead"], claims, [Sheet("more", "More", ("a",), [("1",)])]))
+    report = report_bench(Finding("name", "Title", ["lead"], claims, [Table("more", "More", ("a",), [("1",)])]))
     assert report.tables[0].columns == ("what", "target", "measured", "verdict", "aim", "reached")
     assert report.tables[0].rows[0] == ("gap", "≤ 1", "0.5", "met", "≤ 0.1", "missed")
     assert report.tables[0].rows[1][3:] == ("—", "—", "—")
@@ -139,7 +140,7 @@ def test_a_campaign_of_cases_goes_on_where_it_was(tmp_path, monkeypatch):
     assert not told
     assert found.claims == again.claims
     assert {claim.case for claim in found.claims} == {"diverged", "feasible", "within 5 % of the optimum"}
-    assert len(found.sheets[-1].rows) == 2
+    assert len(found.tables[-1].rows) == 2
 
 
 def test_problems_of_a_case_are_not_vectorized():

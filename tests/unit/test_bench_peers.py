@@ -102,7 +102,7 @@ def test_a_method_without_an_answer_is_not_tried_further(monkeypatch, tmp_path):
     monkeypatch.setattr(Task, "run", run)
     grid = Grid(1, (10, 30, 100), (0.0,), FAMILIES[:2])
     found = peers.run(Campaign(Store(tmp_path), 1, "v", lambda *_: None), grid)
-    cells = {row[0]: row[1:] for row in found.sheets[0].rows}
+    cells = {row[0]: row[1:] for row in found.tables[0].rows}
     assert cells["SciPy COBYQA"] == ("1.0e-03 / 1e-09 (2 of 2)", "no answer", "not tried")
     assert cells["zolal auto"] == ("1.0e-03 / 1e-09 (2 of 2)",) * 3
     tried = [one for one in found.details if one.method == "cobyqa" and one.outcome is not None]
@@ -113,7 +113,7 @@ def test_who_comes_first_is_told(monkeypatch, tmp_path):
     counts = {"cobyqa": 20, "auto": 30}
     monkeypatch.setattr(Task, "run", lambda task: (answer(0.1, [counts.get(task.arguments["method"]), None]), 0.0))
     found = peers.run(Campaign(Store(tmp_path), 1, "v", lambda *_: None), Grid(1, (10,), (0.0,), FAMILIES[:1]))
-    winners = next(sheet for sheet in found.sheets if sheet.name == "peers-winners")
+    winners = next(table for table in found.tables if table.name == "peers-winners")
     assert winners.rows == [("10", "0", "SciPy COBYQA", "SciPy COBYQA: 1 of 1, 20; zolal auto: 1 of 1, 30")]
 
 

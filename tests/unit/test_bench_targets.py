@@ -120,4 +120,4 @@ def test_a_fairness_run_over_its_passes_is_shown_as_such(monkeypatch, campaign):
     answering(monkeypatch, [dict(passes=9.0, **last), dict(passes=None, **last)])
     found = fairness.run(campaign, fairness.Grid(2, 10.0))
     assert (found.claims[0].met, found.claims[0].aimed) == (False, False)
-    assert [row[1] for row in found.sheets[0].rows] == ["9.0", "> 10"]
+    assert [row[1] for row in found.tables[0].rows] == ["9.0", "> 10"]

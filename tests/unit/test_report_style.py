@@ -13,7 +13,8 @@ from zolal.experiments import attack, fairness, qcqp
 from zolal.report import _page
 from zolal.report._style import LOOKS, quantiles, spread
 from zolal.report._writing import duration
-from zolal.report.base import Table, number, save
+from zolal.report.base import number, save
+from zolal.tables import Table
 
 FIGURES = [qcqp.METHODS, (*attack.METHODS, "square"), fairness.METHODS]
 

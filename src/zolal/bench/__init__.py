@@ -1,5 +1,5 @@
 """What the automatic method has to show: benchmarks with a target each, and the same problems given to others."""
 
-from zolal.bench.base import Claim, Finding, Sheet
+from zolal.bench.base import Claim, Finding
 
-__all__ = ["Claim", "Finding", "Sheet"]
+__all__ = ["Claim", "Finding"]

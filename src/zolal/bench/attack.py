@@ -5,9 +5,10 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from zolal.bench.base import Claim, Counted, Finding, Sheet, solve, spread
+from zolal.bench.base import Claim, Counted, Finding, solve, spread
 from zolal.experiments.base import Campaign, Task
 from zolal.problems import Attack, attack_images
+from zolal.tables import Table
 
 BUDGET = 12_000
 SEEDS_APART = 10_000  # more than there are test images
@@ -88,8 +89,8 @@ def run(campaign: Campaign, grid: Grid) -> Finding:
         "over the seeds with the least and the largest; a target is met when every seed meets it."
     )
     mine = ("zolal, method auto", f"{min(successes)} of {total}", spread(medians, 4))
-    sheet = Sheet("attack-others", "Beside others", ("method", "successes", "median evaluations"), [mine, *OTHERS], BESIDE)
-    return Finding("attack", "Black-box attack on MNIST", [lead], claims, [sheet], campaign.seconds)
+    table = Table("attack-others", "Beside others", ("method", "successes", "median evaluations"), [mine, *OTHERS], BESIDE)
+    return Finding("attack", "Black-box attack on MNIST", [lead], claims, [table], campaign.seconds)
 
 
 BESIDE = "The others: 40 images, docs/reproduction.md. Square Attack knows that it attacks an image; zolal knows a box and values."

@@ -11,6 +11,7 @@ import numpy as np
 from zolal.minimize import minimize
 from zolal.problem import Problem
 from zolal.result import Result, Status
+from zolal.tables import Table
 
 METHOD = "auto"
 
@@ -67,19 +68,6 @@ class Claim:
 
 @final
 @dataclass(frozen=True)
-class Sheet:
-    """Another table, of plain text."""
-
-    name: str
-    title: str
-    columns: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
-    note: str = ""
-    folded: bool = False
-
-
-@final
-@dataclass(frozen=True)
 class Finding:
     """What a benchmark found. lead: what is measured and how, in a paragraph or two. seconds: of processor time."""
 
@@ -87,7 +75,7 @@ class Finding:
     title: str
     lead: list[str]
     claims: list[Claim]
-    sheets: list[Sheet] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
     seconds: float = 0.0
     details: Any = None  # for drawings
 

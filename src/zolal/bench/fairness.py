@@ -4,9 +4,10 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
-from zolal.bench.base import Claim, Counted, Finding, Sheet, solve, spread
+from zolal.bench.base import Claim, Counted, Finding, solve, spread
 from zolal.experiments.base import Campaign, Task
 from zolal.problems import fairness, fairness_diagnostics
+from zolal.tables import Table
 
 TOLERANCE = 1e-2
 BATCH = 256
@@ -81,7 +82,7 @@ def run(campaign: Campaign, grid: Grid) -> Finding:
         )
         for seed, run in enumerate(runs)
     ]
-    sheet = Sheet(
+    table = Table(
         "fairness-seeds", "Every seed", ("seed", "passes", "least of the largest", "at pass", "Feas. at the end", "Stat.", "Cs."), rows
     )
-    return Finding("fairness", "Fairness-constrained classification (a9a)", [lead], claims, [sheet], campaign.seconds)
+    return Finding("fairness", "Fairness-constrained classification (a9a)", [lead], claims, [table], campaign.seconds)

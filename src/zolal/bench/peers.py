@@ -10,8 +10,9 @@ from zolal.bench._apart import call_apart
 from zolal.bench._contest import FAMILIES, FEASIBLE, TOLERANCES
 from zolal.bench._contestants import METHODS, SHARES, available
 from zolal.bench._contestants import measure as measure_here
-from zolal.bench.base import Finding, Sheet
+from zolal.bench.base import Finding
 from zolal.experiments.base import Campaign, Task
+from zolal.tables import Table
 
 PER_VARIABLE, MOST = 50, 100_000  # the budget: min(50 d, 100,000)
 LABELS = {
@@ -97,8 +98,8 @@ def run(campaign: Campaign, grid: Grid) -> Finding:
         late = {one.method for one in runs} - {one.method for one in runs if (one.dimension, one.family) == (d, family) and one.answered}
         going = [method for method in going if method not in late]
     seconds = sum(one.outcome.get("seconds", grid.seconds) for one in runs if one.outcome is not None)  # outside of the campaign's own
-    sheets = [*(_table(runs, grid, level) for level in grid.levels), _winners(runs, grid), _overhead(runs, grid)]
-    return Finding("peers", "The same problems for everyone", _lead(grid), [], sheets, seconds, details=runs)
+    tables = [*(_table(runs, grid, level) for level in grid.levels), _winners(runs, grid), _overhead(runs, grid)]
+    return Finding("peers", "The same problems for everyone", _lead(grid), [], tables, seconds, details=runs)
 
 
 def _lead(grid: Grid) -> list[str]:
@@ -120,7 +121,7 @@ def _lead(grid: Grid) -> list[str]:
     return lead
 
 
-def _table(runs: list[Run], grid: Grid, level: float) -> Sheet:
+def _table(runs: list[Run], grid: Grid, level: float) -> Table:
     rows = []
     for method in available():
         mine = [[one for one in runs if (one.method, one.dimension, one.level) == (method, d, level)] for d in grid.dimensions]
@@ -131,7 +132,7 @@ def _table(runs: list[Run], grid: Grid, level: float) -> Sheet:
         "family at this or a smaller dimension."
     )
     columns = ("method", *(f"d = {d:,}" for d in grid.dimensions))
-    return Sheet(f"peers-noise-{level:g}", f"Noise {level:g} of the range: gap / violation (solved to 1 %)", columns, rows, note)
+    return Table(f"peers-noise-{level:g}", f"Noise {level:g} of the range: gap / violation (solved to 1 %)", columns, rows, note)
 
 
 def _cell(runs: list[Run]) -> str:
@@ -143,7 +144,7 @@ def _cell(runs: list[Run]) -> str:
     return f"{gap:.1e} / {violation:.0e} ({solved} of {len(runs)})"
 
 
-def _winners(runs: list[Run], grid: Grid) -> Sheet:
+def _winners(runs: list[Run], grid: Grid) -> Table:
     """Where others win: who solves most, and who needs fewest evaluations."""
     rows = []
     for d, level in ((d, level) for d in grid.dimensions for level in grid.levels):
@@ -158,14 +159,14 @@ def _winners(runs: list[Run], grid: Grid) -> Sheet:
         first = LABELS[order[0]] if order else "nobody"
         rows.append((f"{d:,}", f"{level:g}", first, "; ".join(told) or "—"))
     note = "By the number of runs that were solved to 1 %, then by the median of evaluations until then."
-    return Sheet("peers-winners", "Who comes first", ("d", "noise", "first", "the first three: solved, median evaluations"), rows, note)
+    return Table("peers-winners", "Who comes first", ("d", "noise", "first", "the first three: solved, median evaluations"), rows, note)
 
 
 def _evaluations(median: float) -> str:
     return "more than the budget" if math.isinf(median) else f"{median:.0f}"
 
 
-def _overhead(runs: list[Run], grid: Grid) -> Sheet:
+def _overhead(runs: list[Run], grid: Grid) -> Table:
     rows = []
     for method in available():
         cells = []
@@ -174,6 +175,6 @@ def _overhead(runs: list[Run], grid: Grid) -> Sheet:
             cells.append(f"{1e3 * float(np.median(mine)):.2g}" if mine else "—")
         rows.append((LABELS[method], *cells))
     note = "Seconds outside the objective, divided by evaluations; medians."
-    return Sheet(
+    return Table(
         "peers-overhead", "Overhead per evaluation in milliseconds", ("method", *(f"d = {d:,}" for d in grid.dimensions)), rows, note
     )

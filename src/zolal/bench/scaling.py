@@ -7,8 +7,9 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from zolal.bench._cases import CONSTRAINTS, FAMILIES, NOISES, OBJECTIVE, PER_SEED, VARIABLES, Case, case
-from zolal.bench.base import Claim, Finding, Sheet, solve
+from zolal.bench.base import Claim, Finding, solve
 from zolal.experiments.base import Campaign, Task
+from zolal.tables import Table
 
 PER_VARIABLE, LEAST = 200, 1000  # the budget: max(200 d, 1000)
 FEASIBLE = 1e-3  # of the factor of the constraints
@@ -83,8 +84,8 @@ def run(campaign: Campaign, grid: Grid) -> Finding:
         "above the optimum, the range being the larger of |f + h - optimum| at this start and at the problem's own. Diverged: not finite, "
         "or more infeasible than the start and than that tolerance, or, from a feasible start, worse than it by more than 5 % of the range."
     )
-    sheets = [_by("family", FAMILIES, runs), _by("noise", NOISES, runs), _missed(runs), _all(runs)]
-    return Finding("scaling", "Random problems in random units under noise", [lead, terms], _claims(runs), sheets, campaign.seconds)
+    tables = [_by("family", FAMILIES, runs), _by("noise", NOISES, runs), _missed(runs), _all(runs)]
+    return Finding("scaling", "Random problems in random units under noise", [lead, terms], _claims(runs), tables, campaign.seconds)
 
 
 def _claims(runs: list[dict[str, Any]]) -> list[Claim]:
@@ -97,7 +98,7 @@ def _claims(runs: list[dict[str, Any]]) -> list[Claim]:
     ]
 
 
-def _by(field: str, values: tuple[str, ...], runs: list[dict[str, Any]]) -> Sheet:
+def _by(field: str, values: tuple[str, ...], runs: list[dict[str, Any]]) -> Table:
     rows = []
     for value in values:
         mine = [run for run in runs if run[field] == value]
@@ -108,7 +109,7 @@ def _by(field: str, values: tuple[str, ...], runs: list[dict[str, Any]]) -> Shee
             spent = f"{np.median([run['evaluations'] / run['budget'] for run in mine]):.2f}"
             rows.append((value, str(len(mine)), str(diverged), _share(feasible, len(mine)), _share(near, len(mine)), *medians, spent))
     columns = (field, "problems", "diverged", "feasible", "within 5 %", "median gap", "90th percentile", "budget used")
-    return Sheet(f"scaling-{field}", f"By {field}", columns, rows)
+    return Table(f"scaling-{field}", f"By {field}", columns, rows)
 
 
 COLUMNS = (
@@ -129,14 +130,14 @@ COLUMNS = (
 )
 
 
-def _missed(runs: list[dict[str, Any]]) -> Sheet:
+def _missed(runs: list[dict[str, Any]]) -> Table:
     rows = [line(run) for run in runs if not run["near"] or run["diverged"]]
     note = "Violation: in units of the factor of c. Gap: in units of the range. `zolal bench scaling --case N` runs case N alone."
-    return Sheet("scaling-missed", "The cases that missed", COLUMNS, rows, note)
+    return Table("scaling-missed", "The cases that missed", COLUMNS, rows, note)
 
 
-def _all(runs: list[dict[str, Any]]) -> Sheet:
-    return Sheet("scaling-cases", "All cases", COLUMNS, [line(run) for run in runs], folded=True)
+def _all(runs: list[dict[str, Any]]) -> Table:
+    return Table("scaling-cases", "All cases", COLUMNS, [line(run) for run in runs], folded=True)
 
 
 def line(run: dict[str, Any]) -> tuple[str, ...]:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 from zolal.bench._quadratics import TARGET, task
-from zolal.bench.base import Claim, Finding, Sheet, spread
+from zolal.bench.base import Claim, Finding, spread
 from zolal.experiments.base import Campaign
+from zolal.tables import Table
 
 BUDGET = 1.0  # queries per variable
 LARGEST = 2**16  # where something is asked
@@ -43,8 +44,8 @@ def run(campaign: Campaign, grid: Grid) -> Finding:
         f"seeds: {grid.seeds}, budget d. A target is met when every seed meets it. The paper's Euclidean variants do not reach the "
         f"residual within {EUCLIDEAN:,} queries at d = 2^16, Non-Euc takes 178,756 there (docs/reproduction.md)."
     )
-    sheet = Sheet("sparse-dimensions", "Every dimension", ("d", "queries", "queries / d", "Non-Euc of the paper"), rows)
-    return Finding("sparse", "The sparse QCQP", [lead], claims, [sheet], campaign.seconds)
+    table = Table("sparse-dimensions", "Every dimension", ("d", "queries", "queries / d", "Non-Euc of the paper"), rows)
+    return Finding("sparse", "The sparse QCQP", [lead], claims, [table], campaign.seconds)
 
 
 def _claims(d: int, queries: list[Any]) -> list[Claim]:

@@ -1,6 +1,5 @@
 """What the report of an experiment is made of: tables, drawings, words; and how it is written."""
 
-import csv
 import io
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,29 +10,7 @@ from matplotlib.figure import Figure
 
 from zolal.errors import InvalidArgumentError
 from zolal.report._style import styled
-
-
-@final
-@dataclass(frozen=True)
-class Table:
-    """Cells as text, the same in every format. name: of the files. folded: shown on the page only when asked for."""
-
-    name: str
-    title: str
-    columns: tuple[str, ...]
-    rows: list[tuple[str, ...]]
-    note: str = ""
-    folded: bool = False
-
-    def markdown(self) -> str:
-        lines = [self.columns, ("---",) * len(self.columns), *self.rows]
-        text = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
-        return f"**{self.title}**\n\n{text}\n" + (f"\n{self.note}\n" if self.note else "")
-
-    def csv(self) -> str:
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([self.columns, *self.rows])
-        return text.getvalue()
+from zolal.tables import Table
 
 
 @final

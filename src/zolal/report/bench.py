@@ -12,8 +12,7 @@ VERDICTS = {True: "met", False: "missed", None: "—"}
 def report_bench(found: Finding) -> Report:
     """The table of claims first, then what stands behind it."""
     tables = [claims_table(found.name, found.title, found.claims)] if found.claims else []
-    tables += [Table(sheet.name, sheet.title, sheet.columns, list(sheet.rows), sheet.note, sheet.folded) for sheet in found.sheets]
-    return Report(found.name, found.title, found.lead, [profiles(found.details)] if found.name == "peers" else [], tables)
+    return Report(found.name, found.title, found.lead, [profiles(found.details)] if found.name == "peers" else [], tables + found.tables)
 
 
 def claims_table(name: str, title: str, claims: Sequence[Claim]) -> Table:
