@@ -66,7 +66,7 @@ def test_portfolio_has_the_risk_agreed_to_and_nearly_the_best_growth(seed):
 
     rules = [dict(type="eq", fun=lambda w: w.sum() - 1.0), dict(type="eq", fun=lambda w: module.risk(w) - 1.0)]
     best = minimize(lambda w: -growth(w), module.problem().x0, bounds=[(0, 1)] * module.ASSETS, constraints=rules)
-    assert growth(res.x) > -best.fun - 0.01 > growth(module.problem().x0) + 0.04
+    assert growth(res.x) > -best.fun - 0.004 > growth(module.problem().x0) + 0.05
 
 
 @pytest.mark.parametrize("seed", [0, 1, 5])

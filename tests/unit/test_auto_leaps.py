@@ -64,7 +64,7 @@ def test_a_curved_function_ends_the_leaps_after_the_first_eight():
     assert not leaps.have_gained
 
 
-def test_leaps_end_after_their_patience_or_an_eighth_of_the_dimension():
+def test_leaps_end_after_their_patience_or_a_part_of_the_dimension():
     leaps = Leaps(np.zeros(D), 0.0, np.zeros(D), count=D // SHARE - 1, patience=PATIENCE)
     assert not leaps.have_ended
     assert leaps.told(np.ones(D), 1.0).have_ended
