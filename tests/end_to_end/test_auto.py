@@ -275,3 +275,18 @@ def test_a_step_size_does_not_vanish_where_only_rounding_is_left():
     )
     assert min(sizes) > 1e-9
     assert res.success
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_success_in_a_box_means_a_solution(seed):
+    """However long a step has become, the mapping of one that crosses the box says nothing."""
+    problem, zero = l1_box(100, weight=0.0, seed=seed), np.zeros(100)
+    a = problem.constraints.A[0]
+
+    def f(x):
+        return problem.objective(x, zero)
+
+    start = 0.5 * a / (a @ a)
+    res = minimize(f, start, constraints=problem.constraints, region=problem.region, maxfev=5000, rng=seed)
+    assert res.success
+    assert f(res.x) - f(problem.solution) < 1e-3 * (f(start) - f(problem.solution))

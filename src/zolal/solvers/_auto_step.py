@@ -72,6 +72,12 @@ class Stepper:
             x, left = trial, after
         return x, left
 
+    def mapping(self, x: Array, s: Array, step_size: float, multipliers: np.ndarray) -> Array:
+        """(x - the minimiser of the model)/eta, whose size is the stationarity of x."""
+        rows, lengths = self.form.linearization(x).scaled(FARTHEST * self.scale)
+        problem = Subproblem(self.mirror, self.form.problem.region, self.form.problem.regularizer, x, s, step_size)
+        return (x - kept_curvature_step(problem, rows, multipliers * lengths, STIFFNESS / step_size).x) / step_size
+
     def step(self, x: Array, s: Array, step_size: float, multipliers: np.ndarray) -> Trial | None:
         """The first step, halving its size, that neither leaves the constraints nor bends far along them; None when there is none.
 

@@ -51,6 +51,7 @@ WIDEST, STILL = 0.2, 0.1  # of the region's diameter that a step along fresh slo
 ROUNDING = 3e-14  # changes of f in units of f
 TINY = 3e-8  # lengths in units of the problem's size: what is feasible to 1e-8 may move so far without a step
 TOO_LONG = 4.0  # step sizes in units of 1/curvature
+MEASURED = 0.1  # the length, in units of the problem's size, of a step along the largest gradient that still measures stationarity
 LONGEST = 1e3  # steps along s, in units of the problem's size
 
 
@@ -157,11 +158,12 @@ class Auto(Solver[AutoState]):
         """One iteration after its values: judge the last step, correct s, take the next step."""
         state, worse = self._judged(state, reading)
         state = self._estimated(state, reading, worse)
+        stuck = state.move is not None and state.move.length <= TINY * state.scale
         here = Anchor(state.x, reading.value, reading.variance, self._is_feasible(state, state.x))
         base = state.anchor if worse and state.anchor is not None else here
         state = replace(state, start=state.start or here, anchor=base, move=None, steps=state.steps + 1)
         sparse = state.concentrated
-        s = sparse.estimate if sparse.is_better and norm(sparse.estimate) > 0.0 else state.gradient
+        s = sparse.estimate if sparse.is_better and not stuck and norm(sparse.estimate) > 0.0 else state.gradient
         if state.noise.kind == SAMPLED:
             fresh = fresh_gradient(reading, state.x)
             widest = WIDEST * diameter(state.form.problem.region, state.x.shape[0])
@@ -262,7 +264,10 @@ class Auto(Solver[AutoState]):
         z_base = form.start(x)
         multipliers = like(trial.multipliers, x)
         kept = multipliers if base.feasible else 0.0 * multipliers  # where rows are dependent they are wild
-        stationarity, feasibility = kkt_measures(self.mirror, (x - trial.tangent) / trial.step_size, form.value(z_base))
+        mapping, measured = (x - trial.tangent) / trial.step_size, _measuring_step(state)
+        if trial.step_size > measured:
+            mapping = stepper.mapping(x, s, measured, priced)
+        stationarity, feasibility = kkt_measures(self.mirror, mapping, form.value(z_base))
         tangent, z = trial.tangent - x, form.start(trial.x)
         move = Move(
             trial.step_size,
@@ -318,7 +323,7 @@ class Auto(Solver[AutoState]):
         return self.output(state)
 
     def measures_at(self, state: AutoState) -> tuple[MirrorMap, float]:
-        return state.form.geometry(self.mirror), state.step_size or 1.0
+        return state.form.geometry(self.mirror), min(state.step_size or 1.0, _measuring_step(state))
 
     def check_smoothing(self, state: AutoState) -> float | None:
         """That of the run; where there is noise, at most where the curvature of forward differences outweighs it."""
@@ -366,6 +371,11 @@ class Auto(Solver[AutoState]):
             return False
         every = math.ceil(LOOK_SHARE * SAMPLED_LOOK / self._count(state)) if state.noise.kind == SAMPLED else LOOK_EVERY
         return (state.noise.kind == SAMPLED and state.steps < 2 * LOOK_EVERY) or state.steps % every == every - 1
+
+
+def _measuring_step(state: AutoState) -> float:
+    """The longest step by which stationarity may be measured: the mapping of one that crosses the region is small everywhere."""
+    return MEASURED * state.scale / max(state.size, 1e-300)
 
 
 def _may_leap(state: AutoState) -> bool:
