@@ -6,7 +6,7 @@ from scipy.optimize import Bounds, LinearConstraint
 
 from zolal import Constraint, Problem, Status, minimize
 from zolal._hadamard import fwht
-from zolal.problems import l1_box, simplex_lp, sphere_quadratic
+from zolal.problems import inventory, l1_box, simplex_lp, sphere_quadratic
 from zolal.sets import Box, L2Ball
 
 
@@ -290,3 +290,16 @@ def test_success_in_a_box_means_a_solution(seed):
     res = minimize(f, start, constraints=problem.constraints, region=problem.region, maxfev=5000, rng=seed)
     assert res.success
     assert f(res.x) - f(problem.solution) < 1e-3 * (f(start) - f(problem.solution))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_multipliers_under_sampled_noise_are_those_of_the_point(seed):
+    """Each step's own are noisy; the mean of them is returned, as the mean of the points is. Reference: least squares with many samples."""
+    problem = inventory()
+    res = minimize(problem, maxfev=6000, rng=seed)
+    days = np.concatenate([problem.sample(np.random.default_rng([9, i])) for i in range(1000)])
+    shifts = 0.02 * np.eye(problem.dimension)
+    gradient = np.array([(problem.objective(res.x + e, days) - problem.objective(res.x - e, days)) / 0.04 for e in shifts])
+    active = problem.equalities(res.x).signed_jacobian(res.x)[:2]  # budget and volume
+    best = np.linalg.lstsq(active.T, -gradient, rcond=None)[0]
+    np.testing.assert_allclose(res.multipliers[:2], best, atol=3.0)  # three standard deviations over seeds

@@ -72,11 +72,12 @@ class Stepper:
             x, left = trial, after
         return x, left
 
-    def mapping(self, x: Array, s: Array, step_size: float, multipliers: np.ndarray) -> Array:
-        """(x - the minimiser of the model)/eta, whose size is the stationarity of x."""
+    def measured(self, x: Array, s: Array, step_size: float, multipliers: np.ndarray) -> tuple[Array, np.ndarray]:
+        """(x - the minimiser of the model)/eta, whose size is the stationarity of x, and the multipliers of the rows."""
         rows, lengths = self.form.linearization(x).scaled(FARTHEST * self.scale)
         problem = Subproblem(self.mirror, self.form.problem.region, self.form.problem.regularizer, x, s, step_size)
-        return (x - kept_curvature_step(problem, rows, multipliers * lengths, STIFFNESS / step_size).x) / step_size
+        found = kept_curvature_step(problem, rows, multipliers * lengths, STIFFNESS / step_size)
+        return (x - found.x) / step_size, found.multipliers / lengths
 
     def step(self, x: Array, s: Array, step_size: float, multipliers: np.ndarray) -> Trial | None:
         """The first step, halving its size, that neither leaves the constraints nor bends far along them; None when there is none.

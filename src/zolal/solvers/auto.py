@@ -266,7 +266,7 @@ class Auto(Solver[AutoState]):
         kept = multipliers if base.feasible else 0.0 * multipliers  # where rows are dependent they are wild
         mapping, measured = (x - trial.tangent) / trial.step_size, _measuring_step(state)
         if trial.step_size > measured:
-            mapping = stepper.mapping(x, s, measured, priced)
+            mapping, _ = stepper.measured(x, s, measured, priced)
         stationarity, feasibility = kkt_measures(self.mirror, mapping, form.value(z_base))
         tangent, z = trial.tangent - x, form.start(trial.x)
         move = Move(
@@ -316,7 +316,12 @@ class Auto(Solver[AutoState]):
             doubt = SURE * math.sqrt(start.variance + now.variance)
             if not now.feasible or now.value + h.value(now.x) > start.value + h.value(start.x) + doubt:
                 chosen = Candidate(state.form.start(start.x), state.multipliers, None)
-        x, _ = Stepper(state.form, self.mirror, state.scale).restored(state.form.variables(chosen.z), target=1e-6)
+        stepper = Stepper(state.form, self.mirror, state.scale)
+        x, _ = stepper.restored(state.form.variables(chosen.z), target=1e-6)
+        if state.mean is not None and chosen is state.best:  # those of the last step are as noisy as its sample
+            priced = to_numpy(state.multipliers).astype(float)
+            _, multipliers = stepper.measured(x, state.mean.gradient, _measuring_step(state), priced)
+            chosen = chosen._replace(multipliers=like(multipliers, x))
         return chosen._replace(z=state.form.start(x))
 
     def best(self, state: AutoState) -> Candidate:
