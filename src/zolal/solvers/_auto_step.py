@@ -19,7 +19,7 @@ RESTORATIONS = 12
 class Trial(NamedTuple):
     """tangent: the minimiser of the model. x: the same after restoration. multipliers: of the rows. step_size: the one that was taken.
 
-    bend: <multipliers, c(tangent) - c - J t>.
+    bend: <multipliers, c(tangent) - c - J t>. rows, lengths: the constraints that it was taken with.
     """
 
     tangent: Array
@@ -27,6 +27,8 @@ class Trial(NamedTuple):
     multipliers: np.ndarray
     step_size: float
     bend: float
+    rows: Linearization
+    lengths: np.ndarray
 
 
 @final
@@ -72,12 +74,16 @@ class Stepper:
             x, left = trial, after
         return x, left
 
-    def measured(self, x: Array, s: Array, step_size: float, multipliers: np.ndarray) -> tuple[Array, np.ndarray]:
-        """(x - the minimiser of the model)/eta, whose size is the stationarity of x, and the multipliers of the rows."""
-        rows, lengths = self.form.linearization(x).scaled(FARTHEST * self.scale)
+    def scaled_rows(self, x: Array) -> tuple[Linearization, np.ndarray]:
+        """The constraints linearized at x, each row divided by the length of its gradient, and these lengths."""
+        return self.form.linearization(x).scaled(FARTHEST * self.scale)
+
+    def minimiser(
+        self, x: Array, s: Array, step_size: float, multipliers: np.ndarray, rows: Linearization, lengths: np.ndarray
+    ) -> KeptStep:
+        """The step of the model, with the penalty that goes with its size; its multipliers are those of the scaled rows."""
         problem = Subproblem(self.mirror, self.form.problem.region, self.form.problem.regularizer, x, s, step_size)
-        found = kept_curvature_step(problem, rows, multipliers * lengths, STIFFNESS / step_size)
-        return (x - found.x) / step_size, found.multipliers / lengths
+        return kept_curvature_step(problem, rows, multipliers * lengths, STIFFNESS / step_size)
 
     def step(self, x: Array, s: Array, step_size: float, multipliers: np.ndarray) -> Trial | None:
         """The first step, halving its size, that neither leaves the constraints nor bends far along them; None when there is none.
@@ -90,13 +96,12 @@ class Stepper:
         before = float(np.linalg.norm(rows.excess(rows.value)))
         feasible = before <= self.tolerance
         for _ in range(HALVINGS):
-            problem = Subproblem(self.mirror, self.form.problem.region, self.form.problem.regularizer, x, s, step_size)
-            found = kept_curvature_step(problem, rows, multipliers * lengths, STIFFNESS / step_size)
+            found = self.minimiser(x, s, step_size, multipliers, rows, lengths)
             new = self.restored(found.x)[0] if len(lengths) else found.x
             left = self.violation(model, lengths, new)
             bend = norm(new - found.x)
             if left <= max(before, self.tolerance) and (not feasible or bend <= 0.5 * norm(found.x - x) + 1e-6 * self.scale):
-                return Trial(found.x, new, found.multipliers / lengths, step_size, self._bend(rows, lengths, x, found))
+                return Trial(found.x, new, found.multipliers / lengths, step_size, self._bend(rows, lengths, x, found), rows, lengths)
             step_size *= 0.5
         return None
 

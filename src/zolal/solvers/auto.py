@@ -18,7 +18,7 @@ from zolal.regularizers import Zero
 from zolal.solvers._auto_leaps import FAR, HOPE, SHARE, Leaps
 from zolal.solvers._auto_parts import ADDITIVE, EXACT, SAMPLED, Anchor, Mean, Move, Noise, Square, Weighted, diameter, length_scale
 from zolal.solvers._auto_state import AutoState, difference_length, first_lengths, rounding, with_radius
-from zolal.solvers._auto_step import FARTHEST, Stepper, adapted
+from zolal.solvers._auto_step import Stepper, adapted
 from zolal.solvers._auto_survey import (
     FIRST,
     LOOK_EVERY,
@@ -266,7 +266,7 @@ class Auto(Solver[AutoState]):
         kept = multipliers if base.feasible else 0.0 * multipliers  # where rows are dependent they are wild
         mapping, measured = (x - trial.tangent) / trial.step_size, _measuring_step(state)
         if trial.step_size > measured:
-            mapping, _ = stepper.measured(x, s, measured, priced)
+            mapping = (x - stepper.minimiser(x, s, measured, priced, trial.rows, trial.lengths).x) / measured
         stationarity, feasibility = kkt_measures(self.mirror, mapping, form.value(z_base))
         tangent, z = trial.tangent - x, form.start(trial.x)
         move = Move(
@@ -320,8 +320,9 @@ class Auto(Solver[AutoState]):
         x, _ = stepper.restored(state.form.variables(chosen.z), target=1e-6)
         if state.mean is not None and chosen is state.best:  # those of the last step are as noisy as its sample
             priced = to_numpy(state.multipliers).astype(float)
-            _, multipliers = stepper.measured(x, state.mean.gradient, _measuring_step(state), priced)
-            chosen = chosen._replace(multipliers=like(multipliers, x))
+            rows, lengths = stepper.scaled_rows(x)
+            found = stepper.minimiser(x, state.mean.gradient, _measuring_step(state), priced, rows, lengths)
+            chosen = chosen._replace(multipliers=like(found.multipliers / lengths, x))
         return chosen._replace(z=state.form.start(x))
 
     def best(self, state: AutoState) -> Candidate:
@@ -350,9 +351,9 @@ class Auto(Solver[AutoState]):
         )
 
     def _is_feasible(self, state: AutoState, x: Array) -> bool:
-        model = state.form.linearization(x)
-        rows, _ = model.scaled(FARTHEST * state.scale)
-        return float(np.linalg.norm(rows.excess(rows.value))) <= 1e-8 * state.scale
+        stepper = Stepper(state.form, self.mirror, state.scale)
+        rows, _ = stepper.scaled_rows(x)
+        return float(np.linalg.norm(rows.excess(rows.value))) <= stepper.tolerance
 
     def _directions(self, state: AutoState, count: int) -> Orthogonal:
         return Orthogonal(state.form.problem.dimension, count, seed=state.seed, iteration=state.k, start=state.used)
