@@ -9,15 +9,15 @@ import numpy as np
 from zolal._array import Array, namespace, norm
 from zolal.estimators._filter import Filter
 from zolal.estimators.concentrated import Concentrated
-from zolal.solvers._auto_leaps import Leaps
-from zolal.solvers._auto_parts import EXACT, SAMPLED, Anchor, Mean, Move, Noise, Square, Weighted, diameter
-from zolal.solvers._auto_survey import Reading
+from zolal.solvers.auto.slopes.leaps import Leaps
+from zolal.solvers.auto.slopes.parts import EXACT, SAMPLED, Anchor, Mean, Move, Noise, Square, Weighted, diameter
+from zolal.solvers.auto.slopes.survey import Reading
 from zolal.solvers.base import Candidate, State
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class AutoState(State):
+class SlopesState(State):
     """The state of the automatic solver after k steps."""
 
     phase: str
@@ -59,18 +59,18 @@ def rounding(x: Array) -> float:
     return float(namespace(x).finfo(x.dtype).eps)
 
 
-def difference_length(state: AutoState) -> float:
+def difference_length(state: SlopesState) -> float:
     """The shorter length of a difference per coordinate, at the least one that rounding does not swallow."""
     return max(state.radius / math.sqrt(state.form.problem.dimension), 16.0 * rounding(state.x) * norm(state.x, math.inf))
 
 
-def first_lengths(state: AutoState) -> tuple[float, float]:
+def first_lengths(state: SlopesState) -> tuple[float, float]:
     """The two lengths of the first noisy differences."""
     root = math.sqrt(state.form.problem.dimension)
     return 1e-2 * state.scale / root, 5e-2 * state.scale / root
 
 
-def with_radius(state: AutoState, reading: Reading, errors: np.ndarray) -> AutoState:
+def with_radius(state: SlopesState, reading: Reading, errors: np.ndarray) -> SlopesState:
     """Longer differences where they foretell better, shorter ones where they do not; in exact arithmetic only rounding asks for more."""
     d, x = state.x.shape[0], state.x
     if state.noise.kind == EXACT:

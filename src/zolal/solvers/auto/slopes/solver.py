@@ -15,11 +15,11 @@ from zolal.kkt import kkt_measures
 from zolal.mirror import Euclidean, MirrorMap, bregman_step
 from zolal.problem import Problem, SlackForm
 from zolal.regularizers import Zero
-from zolal.solvers._auto_leaps import FAR, HOPE, SHARE, Leaps
-from zolal.solvers._auto_parts import ADDITIVE, EXACT, SAMPLED, Anchor, Mean, Move, Noise, Square, Weighted, diameter, length_scale
-from zolal.solvers._auto_state import AutoState, difference_length, first_lengths, rounding, with_radius
-from zolal.solvers._auto_step import Stepper, adapted
-from zolal.solvers._auto_survey import (
+from zolal.solvers.auto.slopes.leaps import FAR, HOPE, SHARE, Leaps
+from zolal.solvers.auto.slopes.parts import ADDITIVE, EXACT, SAMPLED, Anchor, Mean, Move, Noise, Square, Weighted, diameter, length_scale
+from zolal.solvers.auto.slopes.state import SlopesState, difference_length, first_lengths, rounding, with_radius
+from zolal.solvers.auto.slopes.step import Stepper, adapted
+from zolal.solvers.auto.slopes.survey import (
     FIRST,
     LOOK_EVERY,
     LOOK_SHARE,
@@ -57,7 +57,7 @@ LONGEST = 1e3  # steps along s, in units of the problem's size
 
 @final
 @dataclass(frozen=True)
-class Auto(Solver[AutoState]):
+class Slopes(Solver[SlopesState]):
     """The automatic solver: every parameter comes from what the run sees (docs/auto.md).
 
     s        a running estimate, corrected by the innovations of orthogonal directions, with a gain that follows the noise
@@ -71,7 +71,7 @@ class Auto(Solver[AutoState]):
 
     mirror: MirrorMap = field(default_factory=Euclidean)
 
-    def init(self, problem: Problem, x0: Array, seed: int) -> AutoState:
+    def init(self, problem: Problem, x0: Array, seed: int) -> SlopesState:
         fits = self.mirror.dimension in (None, problem.dimension)
         require(fits, "geometry", f"have {problem.dimension} variables as the problem has", self.mirror.dimension)
         form = SlackForm(problem, problem.equalities(x0))
@@ -82,13 +82,13 @@ class Auto(Solver[AutoState]):
         z = form.start(x)
         c = form.value(z)
         _, feasibility = kkt_measures(self.mirror, 0.0 * z, c)
-        return AutoState(
+        return SlopesState(
             form, seed, 0, z, c, math.nan, feasibility, LOOK, Noise(), scale, radius, 0, 0, x, zeros(d, x), Filter(d),
             Concentrated.start(x), Weighted(), (Square(), Square()), 0.0, None, 0.0 * c, None, None, None, 0.0, math.inf, math.inf,
             Candidate(z, 0.0 * c, None),
         )  # fmt: skip
 
-    def ask(self, state: AutoState) -> Survey:
+    def ask(self, state: SlopesState) -> Survey:
         length = difference_length(state)
         if state.phase == LOOK:
             return first_look(self._directions(state, FIRST), state.x, length, slopes=not _may_leap(state))
@@ -103,7 +103,7 @@ class Auto(Solver[AutoState]):
         others = sampled_points(state.x, state.anchor, state.start, state.mean) if looks and state.noise.kind == SAMPLED else ()
         return regular(directions, state.x, others, state.noise, length, looks)
 
-    def tell(self, state: AutoState, values: np.ndarray) -> AutoState:
+    def tell(self, state: SlopesState, values: np.ndarray) -> SlopesState:
         survey, values = self.ask(state), np.asarray(values, dtype=float)
         used = state.used + survey.directions.count
         if state.phase == LOOK:
@@ -125,7 +125,7 @@ class Auto(Solver[AutoState]):
             reading = reading._replace(repeat=repeated(reading.slopes, state.unrepeated))
         return self._advance(replace(state, used=used, unrepeated=None), reading)
 
-    def _after_look(self, state: AutoState, survey: Survey, values: np.ndarray) -> AutoState:
+    def _after_look(self, state: SlopesState, survey: Survey, values: np.ndarray) -> SlopesState:
         noisy = bool(values[0] != values[1])
         if state.form.problem.sample is not None:  # equal samples may still differ a little, as sums on graphics cards do
             return replace(state, phase=SAMPLES, radius=(1e-2 if noisy else 1e-4) * state.scale)
@@ -138,7 +138,7 @@ class Auto(Solver[AutoState]):
         state = replace(state, phase=RUN)
         return self._advance(state, read_regular(regular_survey, values[1:], None, state.noise, state.curvature))
 
-    def _leapt(self, state: AutoState, leaps: Leaps) -> AutoState:
+    def _leapt(self, state: SlopesState, leaps: Leaps) -> SlopesState:
         """On to the next leap, or from the best point of all to steps, with the gradient of the leaps if they have gained.
 
         The leaps also end where the next one would lead to the best point again: then the model knows nothing better.
@@ -154,7 +154,7 @@ class Auto(Solver[AutoState]):
         size = max(state.size, norm(leaps.gradient))
         return replace(state, gradient=leaps.gradient, size=size) if leaps.have_gained else state
 
-    def _advance(self, state: AutoState, reading: Reading) -> AutoState:
+    def _advance(self, state: SlopesState, reading: Reading) -> SlopesState:
         """One iteration after its values: judge the last step, correct s, take the next step."""
         state, worse = self._judged(state, reading)
         state = self._estimated(state, reading, worse)
@@ -176,7 +176,7 @@ class Auto(Solver[AutoState]):
                 state = replace(state, flat=False, mean=mean)
         return self._stepped(state, base, s)
 
-    def _judged(self, state: AutoState, reading: Reading) -> tuple[AutoState, bool]:
+    def _judged(self, state: SlopesState, reading: Reading) -> tuple[SlopesState, bool]:
         """The step size after what the last step did, and whether it has surely made things worse."""
         move, anchor, h = state.move, state.anchor, state.form.problem.regularizer
         if move is None or anchor is None or state.step_size is None:
@@ -198,7 +198,7 @@ class Auto(Solver[AutoState]):
         step_size = adapted(before, curvature if known else math.nan, worse, rise < -doubt)
         return replace(state, step_size=step_size, stiffness=max(curvature, 0.0) if known else state.stiffness), worse
 
-    def _judged_by_sample(self, state: AutoState, move: Move, anchor: Anchor, reading: Reading, rise: float) -> tuple[AutoState, bool]:
+    def _judged_by_sample(self, state: SlopesState, move: Move, anchor: Anchor, reading: Reading, rise: float) -> tuple[SlopesState, bool]:
         """The step size where one sample has seen three points of the last step, so that no error of s is in its curvature.
 
         A mean over n of d directions has (1 + d/n) times the square of the gradient that it estimates, so a step along it pays
@@ -216,7 +216,7 @@ class Auto(Solver[AutoState]):
         worse = rise > 0.0 and move.step_size * curvature > TOO_LONG and anchor.feasible
         return replace(state, step_size=step_size, stiffness=stiffness, peak=peak), worse
 
-    def _estimated(self, state: AutoState, reading: Reading, worse: bool) -> AutoState:
+    def _estimated(self, state: SlopesState, reading: Reading, worse: bool) -> SlopesState:
         """S carried to the new point and corrected; the sparse estimate; the noise; the length of differences.
 
         worse: whether the point is left again, so that its gradient says nothing of the size of others.
@@ -243,7 +243,7 @@ class Auto(Solver[AutoState]):
         )
         return with_radius(state, reading, errors)
 
-    def _stepped(self, state: AutoState, base: Anchor, s: Array) -> AutoState:
+    def _stepped(self, state: SlopesState, base: Anchor, s: Array) -> SlopesState:
         """The next trial point from the base, and what the step there says of the base itself."""
         form, x = state.form, base.x
         stepper = Stepper(form, self.mirror, state.scale)
@@ -292,23 +292,23 @@ class Auto(Solver[AutoState]):
             best=Candidate(z_base, kept, s) if state.mean is None else self._mean_candidate(state, stepper, kept),
         )
 
-    def _curvature(self, state: AutoState) -> float:
+    def _curvature(self, state: SlopesState) -> float:
         """Of f along steps; the stiffness of steps along samples counts their directions, too."""
         return state.stiffness / (1.0 + state.x.shape[0] / self._count(state)) if state.noise.kind == SAMPLED else state.stiffness
 
-    def _first_step(self, state: AutoState) -> float:
+    def _first_step(self, state: SlopesState) -> float:
         """How far the first step goes along the constraints, in units of the problem's size."""
         if state.noise.kind == SAMPLED:
             return 0.01
         return 0.1 if state.c.shape[0] else state.first_step
 
-    def _mean_candidate(self, state: AutoState, stepper: Stepper, multipliers: Array) -> Candidate:
+    def _mean_candidate(self, state: SlopesState, stepper: Stepper, multipliers: Array) -> Candidate:
         """The mean of the iterates, restored: steps along samples jump about the solution, and their mean does not."""
         assert state.mean is not None
         x, _ = stepper.restored(state.mean.x)
         return Candidate(state.form.start(x), multipliers, state.mean.gradient)
 
-    def output(self, state: AutoState) -> Candidate:
+    def output(self, state: SlopesState) -> Candidate:
         """The last point that was measured and kept, or the start if that was feasible and is better; restored up to rounding."""
         start, now, h = state.start, state.anchor, state.form.problem.regularizer
         chosen = state.best
@@ -325,23 +325,23 @@ class Auto(Solver[AutoState]):
             chosen = chosen._replace(multipliers=like(found.multipliers / lengths, x))
         return chosen._replace(z=state.form.start(x))
 
-    def best(self, state: AutoState) -> Candidate:
+    def best(self, state: SlopesState) -> Candidate:
         return self.output(state)
 
-    def measures_at(self, state: AutoState) -> tuple[MirrorMap, float]:
+    def measures_at(self, state: SlopesState) -> tuple[MirrorMap, float]:
         return state.form.geometry(self.mirror), min(state.step_size or 1.0, _measuring_step(state))
 
-    def check_smoothing(self, state: AutoState) -> float | None:
+    def check_smoothing(self, state: SlopesState) -> float | None:
         """That of the run; where there is noise, at most where the curvature of forward differences outweighs it."""
         radius = state.radius
         if state.noise.kind == ADDITIVE and state.curvature.significant:
             radius = min(radius, math.sqrt(3.0 * math.sqrt(state.noise.variance) / abs(state.curvature.mean)))
         return radius / math.sqrt(state.form.problem.dimension)
 
-    def stationarity_tolerance(self, state: AutoState, tol: float) -> float:
+    def stationarity_tolerance(self, state: SlopesState, tol: float) -> float:
         return tol * state.size
 
-    def advice(self, state: AutoState) -> str:
+    def advice(self, state: SlopesState) -> str:
         """Where others win: few variables and exact values, which a quadratic model of f uses better than slopes can."""
         d = state.form.problem.dimension
         if state.noise.kind != EXACT or d > FEW:
@@ -350,15 +350,15 @@ class Auto(Solver[AutoState]):
             f"With exact values and {d} variables a method that models f's curvature, such as SciPy's COBYQA, may need fewer evaluations."
         )
 
-    def _is_feasible(self, state: AutoState, x: Array) -> bool:
+    def _is_feasible(self, state: SlopesState, x: Array) -> bool:
         stepper = Stepper(state.form, self.mirror, state.scale)
         rows, _ = stepper.scaled_rows(x)
         return float(np.linalg.norm(rows.excess(rows.value))) <= stepper.tolerance
 
-    def _directions(self, state: AutoState, count: int) -> Orthogonal:
+    def _directions(self, state: SlopesState, count: int) -> Orthogonal:
         return Orthogonal(state.form.problem.dimension, count, seed=state.seed, iteration=state.k, start=state.used)
 
-    def _count(self, state: AutoState) -> int:
+    def _count(self, state: SlopesState) -> int:
         """Directions of the next batch: few at first, then d/64, so that steps and knowledge keep pace; more where gains are small.
 
         A batch that changes s little is not worth a step of its own, so the number grows as 1/gain, up to half a sweep. Where samples
@@ -371,7 +371,7 @@ class Auto(Solver[AutoState]):
         patient = min(int(regularly / max(state.filter.gain, 1e-3)), max(regularly, d // 2))
         return min(max(regularly, patient), int(FIRST * GROWTH ** min(max(state.steps - FIRST_STEPS, 0), 60)))
 
-    def _looks(self, state: AutoState) -> bool:
+    def _looks(self, state: SlopesState) -> bool:
         """Whether this iteration looks at the noise, or its sample at the points of the last step: at first always, then now and then."""
         if state.phase != RUN:
             return False
@@ -379,12 +379,12 @@ class Auto(Solver[AutoState]):
         return (state.noise.kind == SAMPLED and state.steps < 2 * LOOK_EVERY) or state.steps % every == every - 1
 
 
-def _measuring_step(state: AutoState) -> float:
+def _measuring_step(state: SlopesState) -> float:
     """The longest step by which stationarity may be measured: the mapping of one that crosses the region is small everywhere."""
     return MEASURED * state.scale / max(state.size, 1e-300)
 
 
-def _may_leap(state: AutoState) -> bool:
+def _may_leap(state: SlopesState) -> bool:
     """Whether a bounded region alone keeps x, so that every linear function has its minimum there."""
     problem = state.form.problem
     free = state.c.shape[0] == 0 and problem.sample is None and isinstance(problem.regularizer, Zero)

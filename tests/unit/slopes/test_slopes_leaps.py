@@ -9,7 +9,7 @@ import zolal
 from zolal.directions import Gaussian
 from zolal.mirror import Euclidean
 from zolal.sets import Box, L2Ball, Simplex
-from zolal.solvers._auto_leaps import HOPE, MOST, PATIENCE, SHARE, Leaps
+from zolal.solvers.auto.slopes.leaps import HOPE, MOST, PATIENCE, SHARE, Leaps
 
 REGIONS = [Box(-1.0, 1.0), Box(0.0, 0.3), L2Ball(1.0), Simplex(1.0)]
 D = 256

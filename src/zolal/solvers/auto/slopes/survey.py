@@ -9,7 +9,7 @@ from zolal._array import Array, like, norm
 from zolal.directions import Orthogonal
 from zolal.estimators.base import QueryBatch
 from zolal.estimators.survey import Probe, Survey
-from zolal.solvers._auto_parts import ADDITIVE, EXACT, SAMPLED, Anchor, Mean, Noise, Weighted
+from zolal.solvers.auto.slopes.parts import ADDITIVE, EXACT, SAMPLED, Anchor, Mean, Noise, Weighted
 
 FIRST = 4  # directions of the first batch
 REPEATS = 6  # more values at the start, where there is noise

@@ -8,7 +8,7 @@ from zolal._array import Array, dot, norm
 from zolal.mirror import MirrorMap, bregman_step
 from zolal.regularizers import Zero
 from zolal.sets import ConvexSet
-from zolal.solvers._auto_parts import diameter
+from zolal.solvers.auto.slopes.parts import diameter
 
 EXPLORED = 0.5  # a fresh direction's length in a leap, where what is known has the length 1
 FAR = 30.0  # the step of a leap, in units of the region's diameter: into a corner
