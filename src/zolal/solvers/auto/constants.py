@@ -1,0 +1,41 @@
+"""Every number that the automatic solver for few variables was given, in one place; docs/auto.md shows how much each matters."""
+
+from dataclasses import dataclass
+from typing import final
+
+
+@final
+@dataclass(frozen=True)
+class Constants:
+    """Numbers without a unit unless one is named; Delta is the radius of the trust region, R the variance of the noise."""
+
+    # the belief
+    first_curvature: float = 1.0  # s_H sqrt(d) before anything is known: over one length a slope may turn once
+    first_third: float = 0.3  # s_3 before anything is known
+    common_curvature: float = 3.0  # s_h in units of s_H sqrt(d): how much more alike than unlike directions are
+    prior_spread: float = 3.0  # of log s_H and log s_3 about these: a factor of 20
+    noise_jumps: tuple[float, ...] = (1e-9, 1e-6, 1e-3)  # rho to try where equal points gave equal values
+    search_growth: float = 0.125  # the growth of the number of values after which scales are looked for again
+    search_moves: int = 12  # by a factor of 2 each
+    rounding: float = 4.0  # units in the last place of f that count as noise
+    most_points: int = 1200  # whose factor takes a few milliseconds
+    spare_points: int = 10  # beyond the coefficients of a quadratic
+
+    # what to evaluate
+    first_radius: float = 0.1  # Delta at the start, in units of the variables' scale times sqrt(d)
+    ignorance: float = 1.0  # trace of the gradient's covariance above which, in units of |g|^2, one looks rather than steps
+    look_radius: float = 0.5  # of Delta, where a look goes without noise
+    longest_look: float = 2.0  # of Delta, where a look may go with noise
+    repeats: int = 4  # values at the start where two of them differ
+
+    # the judge
+    accepted: float = 0.1  # of the foretold gain
+    good: float = 0.7  # of the foretold gain, after which Delta grows
+    growth: float = 2.0
+    shrinkage: float = 0.5
+    noise_margin: float = 2.0  # standard deviations that the judge leaves to the noise
+    sure: float = 0.5  # foretold deviation over foretold gain below which a failure is the radius's fault
+    patience: int = 2  # failures in a row after which it is in any case
+
+
+CONSTANTS = Constants()

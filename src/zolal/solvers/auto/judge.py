@@ -1,0 +1,58 @@
+"""The judge: what becomes of the centre, the radius and the belief once a value is there."""
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from zolal.solvers.auto.constants import CONSTANTS
+from zolal.solvers.auto.quadratic import Quadratic
+
+if TYPE_CHECKING:
+    from zolal.solvers.auto.modelled import ModelledState
+
+
+class Trial(NamedTuple):
+    """What was foretold of a step: how much f falls, the standard deviation of that, and the step's length."""
+
+    gain: float
+    deviation: float
+    length: float
+
+
+def judged(state: "ModelledState", u: np.ndarray, value: float) -> "ModelledState":
+    """After the value at u. What is not finite or absurdly large is a rejected step, and no part of the belief."""
+    belief, trial = state.belief, state.trial
+    assert belief is not None
+    if not math.isfinite(value) or _absurd(belief, value):
+        return replace(state, radius=0.5 * min(state.radius, float(np.linalg.norm(u - belief.centre))), failures=0)
+    noise = 0.0 if belief.is_exact else belief.noise
+    margin = CONSTANTS.noise_margin * noise
+    fallen = belief.value - value
+    grown = belief.told(u, value)
+    if trial is None:
+        better = fallen > 2.0 * margin
+        return _settled(state, grown, u if better else belief.centre, state.radius)
+    ratio = (fallen + margin) / (trial.gain + margin)
+    if ratio > CONSTANTS.accepted:
+        far = trial.length > 0.8 * state.radius
+        radius = CONSTANTS.growth * state.radius if ratio > CONSTANTS.good and far else state.radius
+        return _settled(replace(state, failures=0), grown, u, radius)
+    failures = state.failures + 1
+    blame = trial.deviation < CONSTANTS.sure * trial.gain or failures >= CONSTANTS.patience
+    radius = CONSTANTS.shrinkage * min(state.radius, trial.length) if blame else state.radius
+    return _settled(replace(state, failures=0 if blame else failures), grown, belief.centre, radius)
+
+
+def _settled(state: "ModelledState", belief: Quadratic, centre: np.ndarray, radius: float) -> "ModelledState":
+    """With the belief in the frame of the centre and of the radius; it is built anew only where one of them has changed much."""
+    ratio = radius / belief.length
+    same = centre is belief.centre and 0.25 < ratio < 4.0
+    belief = belief.fitted() if same and not belief.is_full else belief.moved(centre, radius)
+    return replace(state, belief=belief, radius=radius)
+
+
+def _absurd(belief: Quadratic, value: float) -> bool:
+    spread = float(np.ptp(belief.values)) if len(belief.values) > 1 else 0.0
+    return value - belief.value > 1e6 * max(spread, abs(belief.value), 1.0)

@@ -1,0 +1,122 @@
+"""Quadratic programmes: a quadratic over linearized rows and bounds, by Cholesky where only equalities bind, else by DAQP."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, final
+
+import daqp
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+EQUAL, SOFT = 5, 8  # what DAQP calls the kinds of rows
+TOLERANCE = 1e-10  # of a row, in units of the step
+SOLVED, RELAXED = (1, 2)  # DAQP's answers: a solution, one with soft rows that do not hold
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """value + jacobian p ought to lie in [low, high], row by row."""
+
+    value: np.ndarray
+    jacobian: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """Of the gradients; 1 where there is none."""
+        lengths = np.sqrt(np.einsum("ij,ij->i", self.jacobian, self.jacobian))
+        return np.where(lengths > 0.0, lengths, 1.0)
+
+    @cached_property
+    def are_equalities(self) -> np.ndarray:
+        return self.low == self.high
+
+    def at(self, value: np.ndarray) -> "Rows":
+        """The same derivatives with other values."""
+        return Rows(value, self.jacobian, self.low, self.high)
+
+    def distance(self, value: np.ndarray) -> float:
+        """How far a point with these values is from where the rows hold, as far as each row's gradient tells."""
+        if not len(value):
+            return 0.0
+        if not np.isfinite(value).all():
+            return np.inf
+        excess = np.abs(value - np.clip(value, self.low, self.high))
+        rounding = 4.0 * np.finfo(float).eps * np.abs(value - excess)
+        return float(np.linalg.norm(np.where(excess > rounding, excess, 0.0) / self.lengths))
+
+
+class Solution(NamedTuple):
+    """The step p, the multipliers of the rows (positive at an upper bound), and whether every row could hold."""
+
+    step: np.ndarray
+    multipliers: np.ndarray
+    holds: bool
+
+
+def solve(hessian: np.ndarray, gradient: np.ndarray, rows: Rows, lower: np.ndarray, upper: np.ndarray, unit: float) -> Solution:
+    """The minimiser of <gradient, p> + p.hessian p/2 over the linearized rows and lower <= p <= upper.
+
+    hessian: positive definite. unit: the length in which p is of order 1. What binds nowhere is left out first: then a Cholesky factor does.
+    """
+    bounded = np.isfinite(lower).any() or np.isfinite(upper).any()
+    if rows.are_equalities.all():
+        step, multipliers = _equalities_alone(hessian, gradient, rows)
+        if not bounded or ((step >= lower) & (step <= upper)).all():
+            return Solution(step, multipliers, True)
+    elif not rows.are_equalities.any() and len(gradient) > 1:
+        step = -cho_solve(cho_factor(hessian, check_finite=False), gradient, check_finite=False)
+        value = rows.value + rows.jacobian @ step
+        if ((step >= lower) & (step <= upper)).all() and ((value >= rows.low) & (value <= rows.high)).all():
+            return Solution(step, np.zeros(len(value)), True)
+    return _by_daqp(hessian, gradient, rows, lower, upper, unit)
+
+
+def nearest(rows: Rows, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """The shortest step to where the linearized rows hold within the bounds; where they cannot, one that violates them little."""
+    d = rows.jacobian.shape[1]
+    if rows.are_equalities.all():
+        step = np.linalg.lstsq(rows.jacobian / rows.lengths[:, None], (rows.low - rows.value) / rows.lengths, rcond=1e-12)[0]
+        if ((step >= lower) & (step <= upper)).all():
+            return step
+    excess = np.abs(rows.value - np.clip(rows.value, rows.low, rows.high)) / rows.lengths
+    return _by_daqp(np.eye(d), np.zeros(d), rows, lower, upper, max(float(np.max(excess)), 1e-12)).step
+
+
+def _equalities_alone(hessian: np.ndarray, gradient: np.ndarray, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """p = -(H^-1)(g + J^T y) with J p = low - value; dependent rows share their multipliers."""
+    factor = cho_factor(hessian, check_finite=False)
+    plain = -cho_solve(factor, gradient, check_finite=False)
+    if not len(rows.value):
+        return plain, np.empty(0)
+    scaled = rows.jacobian / rows.lengths[:, None]
+    reached = cho_solve(factor, scaled.T, check_finite=False)
+    missing = (rows.low - rows.value) / rows.lengths - scaled @ plain
+    prices = np.linalg.lstsq(scaled @ reached, missing, rcond=1e-12)[0]
+    return plain + reached @ prices, -prices / rows.lengths
+
+
+def _by_daqp(hessian: np.ndarray, gradient: np.ndarray, rows: Rows, lower: np.ndarray, upper: np.ndarray, unit: float) -> Solution:
+    """In units in which steps, gradients of rows and the objective are of order 1; rows that cannot hold are relaxed."""
+    d, size = len(gradient), max(float(np.max(np.abs(np.diagonal(hessian)))), 1e-300)
+    matrix = np.ascontiguousarray(rows.jacobian / rows.lengths[:, None])
+    scale = rows.lengths * unit
+    high = np.concatenate([upper / unit, (rows.high - rows.value) / scale])
+    low = np.concatenate([lower / unit, (rows.low - rows.value) / scale])
+    kinds = np.zeros(d + len(scale), dtype=np.int32)
+    kinds[d:][rows.are_equalities] = EQUAL
+    kinds[:d][lower == upper] = EQUAL
+    big = 1e29
+    problem = (hessian / size, gradient / (size * unit), matrix, np.minimum(high, big), np.maximum(low, -big))
+    step, _, answer, more = daqp.solve(*problem, kinds, primal_tol=TOLERANCE, iter_limit=20 * (d + len(scale)) + 200)
+    holds = answer in (SOLVED, RELAXED)
+    if not holds:
+        soft = kinds.copy()
+        soft[d:] = SOFT + 0 * soft[d:]
+        step, _, answer, more = daqp.solve(*problem, soft, primal_tol=TOLERANCE, iter_limit=20 * (d + len(scale)) + 200)
+        if answer not in (SOLVED, RELAXED):
+            return Solution(np.zeros(d), np.zeros(len(scale)), False)
+    multipliers = np.asarray(more["lam"])[d:] * size * unit / rows.lengths
+    return Solution(np.clip(np.asarray(step) * unit, lower, upper), multipliers, holds)

@@ -1,0 +1,171 @@
+"""The step: the minimiser of a quadratic model over X and the exact constraints in a trust region. No query is made for it.
+
+A sequence of quadratic programmes with the constraints linearized, each followed by a restoration of the exact ones, so that every point on
+the way is feasible and the model alone says whether it is better. The curvature of the constraints, sum_j y_j grad^2 c_j, comes from
+differences of their derivatives (symmetric rank-one updates) and is kept from step to step. The trust region is a ball: its multiplier is
+found by a secant on 1/|p|.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, eigh
+
+from zolal.errors import ConstraintError
+from zolal.solvers.auto.programme import Rows, Solution, solve
+from zolal.solvers.auto.terrain import Terrain
+
+ROUNDS = 12  # quadratic programmes with new linearizations, at the most
+TRIES = 8  # of the trust region's multiplier
+HALVINGS = 6
+SETTLED = 1e-3  # of the gain so far: a round that adds less is the last
+STRAIGHT = 1e-11  # the part of a step that rows may bend and still count as linear
+
+
+class Model(NamedTuple):
+    """<gradient, t> + t.hessian t/2 with t = u - centre."""
+
+    centre: np.ndarray
+    gradient: np.ndarray
+    hessian: np.ndarray
+
+    def change(self, u: np.ndarray) -> float:
+        t = u - self.centre
+        return float(self.gradient @ t + 0.5 * (t @ (self.hessian @ t)))
+
+    def slope(self, u: np.ndarray) -> np.ndarray:
+        return self.gradient + self.hessian @ (u - self.centre)
+
+
+class Step(NamedTuple):
+    """Where a step leads. gain: what the model says that f falls by. multipliers: of the rows. bend: the constraints' curvature."""
+
+    point: np.ndarray
+    gain: float
+    multipliers: np.ndarray
+    bend: np.ndarray
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Stepper:
+    """Steps over one terrain."""
+
+    terrain: Terrain
+
+    def minimiser(self, model: Model, radius: float, bend: np.ndarray) -> Step:
+        """From the model's centre, which is feasible; the gain is 0 where the model knows nothing better."""
+        u = model.centre
+        rows = self.terrain.rows(u)
+        multipliers, gain = np.zeros(len(rows.value)), 0.0
+        for _ in range(ROUNDS):
+            found, convex = self._programme(model, u, rows, bend, radius)
+            trial = self._feasible(model, u, rows, found.step, gain)
+            if trial is None:
+                break
+            after, gained = trial
+            multipliers = found.multipliers
+            try:
+                new_rows = self.terrain.rows(after)
+            except ConstraintError:
+                break
+            bent = _curved(rows, new_rows, after - u)
+            if bent:
+                bend = _updated(bend, after - u, multipliers @ (new_rows.jacobian - rows.jacobian))
+            u, rows, added, gain = after, new_rows, gained - gain, gained
+            if (convex and not bent) or added <= SETTLED * gain:
+                break
+        return Step(u, gain, multipliers, bend)
+
+    def _feasible(self, model: Model, u: np.ndarray, rows: Rows, step: np.ndarray, gain: float) -> tuple[np.ndarray, float] | None:
+        """The first of step, step/2, ... after whose restoration the model is better than before; with what the model then says."""
+        length = float(np.linalg.norm(step))
+        if not length > 0.0:
+            return None
+        for halvings in range(HALVINGS):
+            trial, left = self.terrain.restored(u + 0.5**halvings * step, rows)
+            if left <= max(1e-9 * length, 1e-12):
+                gained = -model.change(trial)
+                if gained > gain:
+                    return trial, gained
+        return None
+
+    def _programme(self, model: Model, u: np.ndarray, rows: Rows, bend: np.ndarray, radius: float) -> tuple[Solution, bool]:
+        """The step of one linearization within the ball, and whether the model is convex over it as it is."""
+        terrain, away = self.terrain, u - model.centre
+        hessian, slope = model.hessian + bend, model.slope(u)
+        equal = rows.are_equalities
+        scaled = rows.jacobian[equal] / rows.lengths[equal][:, None]
+        if len(scaled):  # across the equalities the step is fixed, so curvature there may be anything
+            hessian = hessian + (10.0 * float(np.linalg.norm(hessian)) + 1e-300) * (scaled.T @ scaled)
+        shift = _convexity_shift(hessian)
+        lower, upper = terrain.lower - u, terrain.upper - u
+        eye = np.eye(len(u))
+
+        def solved(price: float) -> tuple[Solution, float]:
+            found = solve(hessian + (shift + price) * eye, slope + price * away, rows, lower, upper, radius)
+            return found, float(np.linalg.norm(away + found.step))
+
+        found, length = solved(0.0)
+        if length <= radius:
+            return found, shift == 0.0
+        seen = [(0.0, length)]
+        price = max(float(np.linalg.norm(slope)) / radius - shift, 1e-3 * float(np.linalg.norm(hessian)) + 1e-300) * 0.5
+        best = found
+        for _ in range(TRIES):
+            found, length = solved(price)
+            seen.append((price, length))
+            best = found
+            if 0.9 * radius <= length <= 1.05 * radius or (length < 0.9 * radius and price == 0.0):
+                break
+            price = _next_price(seen, radius)
+        total = away + best.step
+        length = float(np.linalg.norm(total))
+        step = best.step
+        if length > 1.05 * radius and not away.any():
+            step = step * (radius / length)
+        return Solution(step, best.multipliers, best.holds), shift == 0.0
+
+
+def _next_price(seen: list[tuple[float, float]], radius: float) -> float:
+    """The root of 1/length - 1/radius by a secant through the last two, kept between what is too cheap and what is too dear."""
+    low = max((price for price, length in seen if length > radius), default=0.0)
+    high = min((price for price, length in seen if length <= radius), default=math.inf)
+    (one, first), (two, second) = seen[-2:]
+    first, second = (1.0 / max(length, 1e-300) - 1.0 / radius for length in (first, second))
+    price = two - second * (two - one) / (second - first) if second != first else math.nan
+    if math.isinf(high):
+        return price if low < price < 100.0 * low + 1e-300 else max(4.0 * low, 2.0 * two)
+    margin = 0.05 * (high - low)
+    return price if low + margin < price < high - margin else (math.sqrt(low * high) if low > 0.0 else 0.1 * high)
+
+
+def _convexity_shift(hessian: np.ndarray) -> float:
+    """What has to be added to the diagonal so that the matrix is safely positive definite; 0 where it is."""
+    size = float(np.linalg.norm(hessian)) + 1e-300
+    try:
+        cho_factor(hessian - 1e-10 * size * np.eye(len(hessian)), check_finite=False)
+        return 0.0
+    except LinAlgError:
+        least = float(eigh(hessian, eigvals_only=True, subset_by_index=[0, 0], check_finite=False)[0])
+        return max(-least, 0.0) + 1e-6 * size
+
+
+def _curved(rows: Rows, new: Rows, step: np.ndarray) -> bool:
+    """Whether the rows bend along the step."""
+    if not len(rows.value):
+        return False
+    missed = np.abs(new.value - rows.value - rows.jacobian @ step) / rows.lengths
+    size = np.linalg.norm(step) + np.abs(new.value) / rows.lengths
+    return bool(np.any(missed > STRAIGHT * size))
+
+
+def _updated(bend: np.ndarray, step: np.ndarray, change: np.ndarray) -> np.ndarray:
+    """The symmetric rank-one update: bend with bend step = change."""
+    left = change - bend @ step
+    product = float(left @ step)
+    if abs(product) <= 1e-8 * float(np.linalg.norm(left)) * float(np.linalg.norm(step)):
+        return bend
+    return bend + np.outer(left, left) / product

@@ -1,0 +1,186 @@
+"""What is known exactly: bounds and constraint rows in scaled variables, and how to come back to where they hold."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+import numpy as np
+
+from zolal._array import Array, like, to_numpy
+from zolal.errors import ConstraintError
+from zolal.problem import SlackForm
+from zolal.sets import Box, ConvexSet, L2Ball, NonNegative, Product, Simplex, WholeSpace
+from zolal.solvers.auto.programme import Rows, nearest
+
+RESTORATIONS = 30
+TIGHT = 1e-13  # the violation, in units of the variables' scale, at which there is nothing left to restore
+
+
+class _Extra(NamedTuple):
+    """A row that a region adds beside bounds: value(x), gradient(x), and the interval of the value."""
+
+    value: Callable[[np.ndarray], float]
+    gradient: Callable[[np.ndarray], np.ndarray]
+    low: float
+    high: float
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Terrain:
+    """X and the constraints in the variables u = x / units.
+
+    lower, upper: bounds on u. extras: rows that X adds. The rows of the problem's own constraints come first.
+    """
+
+    form: SlackForm
+    units: np.ndarray
+    like: Array  # an array of the user's namespace
+    lower: np.ndarray
+    upper: np.ndarray
+    extras: tuple[_Extra, ...]
+
+    @classmethod
+    def of(cls, form: SlackForm, units: np.ndarray, x: Array) -> "Terrain":
+        parts = described(form.problem.region, form.problem.dimension)
+        assert parts is not None
+        lower, upper, extras = parts
+        return cls(form, units, x, lower / units, upper / units, extras)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether there are neither bounds nor rows."""
+        return self.num_rows == 0 and not self.has_bounds
+
+    @property
+    def has_bounds(self) -> bool:
+        return bool(np.isfinite(self.lower).any() or np.isfinite(self.upper).any())
+
+    @property
+    def num_rows(self) -> int:
+        return self.form.equalities.num_rows + len(self.extras)
+
+    def outward(self, u: np.ndarray) -> Array:
+        """x in the user's namespace, within the bounds to the last bit."""
+        x = like(u * self.units, self.like)
+        return self.form.problem.region.project(x) if self.has_bounds and not self.extras else x
+
+    def inward(self, x: Array) -> np.ndarray:
+        return to_numpy(x).astype(float) / self.units
+
+    def clipped(self, u: np.ndarray) -> np.ndarray:
+        return np.minimum(np.maximum(u, self.lower), self.upper)
+
+    def values(self, u: np.ndarray) -> np.ndarray:
+        """The rows' values; raises ConstraintError where one is not finite."""
+        x = self.outward(u)
+        own = to_numpy(self.form.equalities.signed_value(x)).astype(float)
+        if not self.extras:
+            return own
+        plain = u * self.units
+        return np.append(own, [extra.value(plain) for extra in self.extras])
+
+    def rows(self, u: np.ndarray) -> Rows:
+        """The rows linearized at u, per unit of u."""
+        low, high = self.form.equalities.interval
+        if self.num_rows == 0:
+            return Rows(np.empty(0), np.empty((0, len(u))), np.empty(0), np.empty(0))
+        x, plain = self.outward(u), u * self.units
+        jacobian = to_numpy(self.form.equalities.signed_jacobian(x)).astype(float)
+        if self.extras:
+            jacobian = np.vstack([jacobian, [extra.gradient(plain) for extra in self.extras]])
+            low = np.append(low, [extra.low for extra in self.extras])
+            high = np.append(high, [extra.high for extra in self.extras])
+        return Rows(self.values(u), jacobian * self.units, low, high)
+
+    def violation(self, u: np.ndarray, rows: Rows) -> float:
+        """How far u is from where the rows hold, by the rows' gradients at a point near it; infinite where a row is not finite."""
+        try:
+            return rows.distance(self.values(u))
+        except ConstraintError:
+            return np.inf
+
+    def restored(self, u: np.ndarray, rows: Rows | None = None, most: int = RESTORATIONS) -> tuple[np.ndarray, float]:
+        """The end of Gauss-Newton steps to where bounds and rows hold, each the shortest one, and the violation that is left.
+
+        rows: linearized near u, to begin with; they are linearized again where they no longer lead on.
+        """
+        u = self.clipped(u)
+        if self.num_rows == 0:
+            return u, 0.0
+        try:
+            fresh = rows is None
+            rows = self.rows(u) if rows is None else rows.at(self.values(u))
+        except ConstraintError:
+            return u, np.inf
+        left = rows.distance(rows.value)
+        for _ in range(most):
+            if left <= TIGHT:
+                break
+            step = nearest(rows, self.lower - u, self.upper - u)
+            trial, after = u, left
+            for halvings in range(8 if fresh else 1):
+                trial = self.clipped(u + 0.5**halvings * step)
+                after = self.violation(trial, rows)
+                if after <= (1.0 - (0.25 if fresh else 0.5) * 0.5**halvings) * left:
+                    break
+            else:
+                if fresh:
+                    break
+                trial = u
+            try:
+                if trial is u or after > 0.1 * left:
+                    rows, fresh = self.rows(trial), True
+                else:
+                    rows, fresh = rows.at(self.values(trial)), False
+            except ConstraintError:
+                break
+            u, left = trial, rows.distance(rows.value)
+        return u, left
+
+
+def described(region: ConvexSet, d: int) -> tuple[np.ndarray, np.ndarray, tuple[_Extra, ...]] | None:
+    """Bounds and rows that make up the region, None where it is no such set."""
+    everywhere = np.full(d, -np.inf), np.full(d, np.inf)
+    match region:
+        case WholeSpace():
+            return *everywhere, ()
+        case NonNegative():
+            return np.zeros(d), everywhere[1], ()
+        case Box():
+            lower, upper = (np.broadcast_to(np.asarray(bound, dtype=float), (d,)).copy() for bound in (region.lower, region.upper))
+            return lower, upper, ()
+        case L2Ball():
+            radius = region.radius
+            ball = _Extra(lambda x: 0.5 * (float(x @ x) / radius - radius), lambda x: x / radius, -np.inf, 0.0)
+            return *everywhere, (ball,)
+        case Simplex():
+            total = region.radius
+            return np.zeros(d), everywhere[1], (_Extra(lambda x: float(np.sum(x)) - total, np.ones_like, 0.0, 0.0),)
+        case Product():
+            return _product(region, d)
+    return None
+
+
+def _product(region: Product, d: int) -> tuple[np.ndarray, np.ndarray, tuple[_Extra, ...]] | None:
+    lower, upper = np.empty(d), np.empty(d)
+    extras: list[_Extra] = []
+    start = 0
+    for part, size in region.parts:
+        found = described(part, size)
+        if found is None:
+            return None
+        block = slice(start, start + size)
+        lower[block], upper[block] = found[0], found[1]
+        extras += [_Extra(*_within(extra, block), extra.low, extra.high) for extra in found[2]]
+        start += size
+    return lower, upper, tuple(extras)
+
+
+def _within(extra: _Extra, block: slice) -> tuple[Callable[[np.ndarray], float], Callable[[np.ndarray], np.ndarray]]:
+    def gradient(x: np.ndarray) -> np.ndarray:
+        whole = np.zeros_like(x)
+        whole[block] = extra.gradient(x[block])
+        return whole
+
+    return lambda x: extra.value(x[block]), gradient
