@@ -9,7 +9,8 @@ import zolal
 from zolal.directions import Gaussian
 from zolal.mirror import Euclidean
 from zolal.sets import Box, L2Ball, Simplex
-from zolal.solvers.auto.slopes.leaps import HOPE, MOST, PATIENCE, SHARE, Leaps
+from zolal.solvers.auto.slopes.constants import CONSTANTS
+from zolal.solvers.auto.slopes.leaps import Leaps
 
 REGIONS = [Box(-1.0, 1.0), Box(0.0, 0.3), L2Ball(1.0), Simplex(1.0)]
 D = 256
@@ -29,7 +30,7 @@ def leap(f, region, x0, count, seed=0):
 def test_leaps_stay_in_the_region_and_gain_on_a_linear_function(region):
     g = np.random.default_rng(1).standard_normal(D)
     x0 = np.full(D, 1.0 / D)
-    leaps, made = leap(lambda x: float(g @ x), region, x0, D // SHARE)
+    leaps, made = leap(lambda x: float(g @ x), region, x0, D // CONSTANTS.leap_share)
     for point, _ in made:
         np.testing.assert_allclose(point, region.project(point), atol=1e-9)
     assert leaps.value == min(value for _, value in made) < g @ x0
@@ -59,17 +60,17 @@ def test_values_that_are_missing_or_old_change_nothing_but_the_count():
 
 
 def test_a_curved_function_ends_the_leaps_after_the_first_eight():
-    leaps, _ = leap(lambda x: float(x @ x), REGIONS[0], np.full(D, 0.01), HOPE)
+    leaps, _ = leap(lambda x: float(x @ x), REGIONS[0], np.full(D, 0.01), CONSTANTS.hope)
     assert leaps.have_ended
     assert not leaps.have_gained
 
 
 def test_leaps_end_after_their_patience_or_a_part_of_the_dimension():
-    leaps = Leaps(np.zeros(D), 0.0, np.zeros(D), count=D // SHARE - 1, patience=PATIENCE)
+    leaps = Leaps(np.zeros(D), 0.0, np.zeros(D), count=D // CONSTANTS.leap_share - 1, patience=CONSTANTS.patience)
     assert not leaps.have_ended
     assert leaps.told(np.ones(D), 1.0).have_ended
-    assert Leaps(np.zeros(D), 0.0, np.zeros(D), count=17, idle=PATIENCE, patience=PATIENCE).have_ended
-    assert Leaps(np.zeros(100 * MOST), 0.0, np.zeros(D), count=MOST, patience=PATIENCE).have_ended
+    assert Leaps(np.zeros(D), 0.0, np.zeros(D), count=17, idle=CONSTANTS.patience, patience=CONSTANTS.patience).have_ended
+    assert Leaps(np.zeros(100 * CONSTANTS.most_leaps), 0.0, np.zeros(D), count=CONSTANTS.most_leaps, patience=CONSTANTS.patience).have_ended
 
 
 def test_a_corner_is_found_with_far_fewer_values_than_variables():

@@ -8,12 +8,8 @@ from zolal._array import Array, dot, norm
 from zolal.mirror import MirrorMap, bregman_step
 from zolal.regularizers import Zero
 from zolal.sets import ConvexSet
-from zolal.solvers.auto.slopes.parts import diameter
-
-EXPLORED = 0.5  # a fresh direction's length in a leap, where what is known has the length 1
-FAR = 30.0  # the step of a leap, in units of the region's diameter: into a corner
-HOPE, PATIENCE = 8, 24  # leaps without gain that end the phase, before the first gain and after it
-MOST, SHARE = 256, 4  # leaps at the most: so many, and d/4, a part of what one sweep of directions costs
+from zolal.solvers.auto.slopes.constants import CONSTANTS
+from zolal.solvers.auto.slopes.extent import diameter
 
 
 @final
@@ -38,7 +34,7 @@ class Leaps:
     gradient: Array
     count: int = 0
     idle: int = 0
-    patience: int = HOPE
+    patience: int = CONSTANTS.hope
 
     @classmethod
     def start(cls, x: Array, value: float) -> "Leaps":
@@ -46,7 +42,7 @@ class Leaps:
 
     @property
     def have_gained(self) -> bool:
-        return self.patience > HOPE
+        return self.patience > CONSTANTS.hope
 
     @property
     def are_hopeful(self) -> bool:
@@ -54,13 +50,13 @@ class Leaps:
 
     @property
     def have_ended(self) -> bool:
-        return not self.are_hopeful or self.count >= min(MOST, self.best.shape[0] // SHARE)
+        return not self.are_hopeful or self.count >= min(CONSTANTS.most_leaps, self.best.shape[0] // CONSTANTS.leap_share)
 
     def target(self, mirror: MirrorMap, region: ConvexSet, u: Array) -> Array:
         """The next p. u: normal numbers; one of equal sizes would move no corner that s of equal sizes has chosen."""
         known = norm(self.gradient)
-        model = u / norm(u) if known == 0.0 else self.gradient / known + EXPLORED / norm(u) * u
-        return bregman_step(mirror, region, Zero(), self.best, model, FAR * diameter(region, u.shape[0]))
+        model = u / norm(u) if known == 0.0 else self.gradient / known + CONSTANTS.explored / norm(u) * u
+        return bregman_step(mirror, region, Zero(), self.best, model, CONSTANTS.leap * diameter(region, u.shape[0]))
 
     def told(self, point: Array, value: float) -> "Leaps":
         """After F(point) = value; NaN for one that is missing."""
@@ -70,4 +66,4 @@ class Leaps:
             return replace(self, count=self.count + 1, idle=self.idle + 1)
         gradient = self.gradient + (change - dot(self.gradient, way)) / length * way
         found = replace(self, gradient=gradient, count=self.count + 1, idle=self.idle + 1)
-        return replace(found, best=point, value=value, idle=0, patience=PATIENCE) if change < 0.0 else found
+        return replace(found, best=point, value=value, idle=0, patience=CONSTANTS.patience) if change < 0.0 else found

@@ -1,4 +1,4 @@
-"""Steps of the automatic solver that cost no query: constraints are exact, so trial points are tried on them alone."""
+"""Steps that cost no query: constraints are exact, so trial points are tried on them alone."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, final
@@ -9,11 +9,7 @@ from zolal._array import Array, namespace, norm, to_numpy
 from zolal.mirror import Euclidean, KeptStep, Linearization, MirrorMap, Subproblem, kept_curvature_step
 from zolal.problem import SlackForm
 from zolal.regularizers import Zero
-
-STIFFNESS = 1e4  # the penalty in units of 1/eta, on rows of unit gradients
-HALVINGS = 30
-FARTHEST = 1e6  # the longest way to a constraint that is believed, in units of the problem's size
-RESTORATIONS = 12
+from zolal.solvers.auto.slopes.constants import CONSTANTS
 
 
 class Trial(NamedTuple):
@@ -43,14 +39,14 @@ class Stepper:
     @property
     def tolerance(self) -> float:
         """The violation, in lengths, that counts as none."""
-        return 1e-8 * self.scale
+        return CONSTANTS.tolerance * self.scale
 
     def violation(self, model: Linearization, lengths: np.ndarray, x: Array) -> float:
         """The distance of c(x) from its intervals, each row divided by the length of its gradient."""
         value = to_numpy(self.form.equalities.signed_value(x)).astype(float)
         return float(np.linalg.norm(model.excess(value) / lengths)) if len(lengths) else 0.0
 
-    def restored(self, x: Array, most: int = RESTORATIONS, target: float = 0.1) -> tuple[Array, float]:
+    def restored(self, x: Array, most: int = CONSTANTS.restorations, target: float = 0.1) -> tuple[Array, float]:
         """Gauss-Newton steps towards c(x) = 0 within X, each halved until the violation shrinks; what is left of it.
 
         target: where to stop, in units of the tolerance.
@@ -59,11 +55,13 @@ class Stepper:
         left = 0.0
         for _ in range(most):
             model = self.form.linearization(x)
-            rows, lengths = model.scaled(FARTHEST * self.scale)
+            rows, lengths = model.scaled(CONSTANTS.farthest * self.scale)
             left = float(np.linalg.norm(rows.excess(rows.value)))
             if left <= target * self.tolerance:
                 break
-            step = kept_curvature_step(Subproblem(Euclidean(), plain, Zero(), x, 0.0 * x, 1.0), rows, 0.0 * lengths, 1e6)
+            step = kept_curvature_step(
+                Subproblem(Euclidean(), plain, Zero(), x, 0.0 * x, 1.0), rows, 0.0 * lengths, CONSTANTS.restoring_penalty
+            )
             for halvings in range(10):
                 trial = x + 0.5**halvings * (step.x - x)
                 after = self.violation(model, lengths, trial)
@@ -74,16 +72,21 @@ class Stepper:
             x, left = trial, after
         return x, left
 
+    def is_feasible(self, x: Array) -> bool:
+        """Whether x violates no constraint by more than the tolerance."""
+        rows, _ = self.scaled_rows(x)
+        return float(np.linalg.norm(rows.excess(rows.value))) <= self.tolerance
+
     def scaled_rows(self, x: Array) -> tuple[Linearization, np.ndarray]:
         """The constraints linearized at x, each row divided by the length of its gradient, and these lengths."""
-        return self.form.linearization(x).scaled(FARTHEST * self.scale)
+        return self.form.linearization(x).scaled(CONSTANTS.farthest * self.scale)
 
     def minimiser(
         self, x: Array, s: Array, step_size: float, multipliers: np.ndarray, rows: Linearization, lengths: np.ndarray
     ) -> KeptStep:
         """The step of the model, with the penalty that goes with its size; its multipliers are those of the scaled rows."""
         problem = Subproblem(self.mirror, self.form.problem.region, self.form.problem.regularizer, x, s, step_size)
-        return kept_curvature_step(problem, rows, multipliers * lengths, STIFFNESS / step_size)
+        return kept_curvature_step(problem, rows, multipliers * lengths, CONSTANTS.penalty / step_size)
 
     def step(self, x: Array, s: Array, step_size: float, multipliers: np.ndarray) -> Trial | None:
         """The first step, halving its size, that neither leaves the constraints nor bends far along them; None when there is none.
@@ -92,10 +95,10 @@ class Stepper:
         have grown, and from a feasible point the restoration may move at most half as far as the step did.
         """
         model = self.form.linearization(x)
-        rows, lengths = model.scaled(FARTHEST * self.scale)
+        rows, lengths = model.scaled(CONSTANTS.farthest * self.scale)
         before = float(np.linalg.norm(rows.excess(rows.value)))
         feasible = before <= self.tolerance
-        for _ in range(HALVINGS):
+        for _ in range(CONSTANTS.halvings):
             found = self.minimiser(x, s, step_size, multipliers, rows, lengths)
             new = self.restored(found.x)[0] if len(lengths) else found.x
             left = self.violation(model, lengths, new)
@@ -108,15 +111,3 @@ class Stepper:
     def _bend(self, rows: Linearization, lengths: np.ndarray, x: Array, found: KeptStep) -> float:
         value = to_numpy(self.form.equalities.signed_value(found.x)).astype(float) / lengths
         return float(found.multipliers @ (value - rows.value - to_numpy(namespace(x).matmul(rows.jacobian, found.x - x))))
-
-
-def adapted(step_size: float, curvature: float, worse: bool, better: bool) -> float:
-    """The next step size: 1/l with the curvature l of f along the last step, at most doubled or halved; NaN for an unknown l.
-
-    worse, better: whether the objective has surely risen or fallen.
-    """
-    if worse:
-        return max(0.1 * step_size, min(0.5 * step_size, 1.0 / curvature)) if curvature > 0.0 else 0.5 * step_size
-    if curvature > 0.0:
-        return min(2.0 * step_size, max(0.5 * step_size, 1.0 / curvature))
-    return 2.0 * step_size if better else step_size

@@ -1,0 +1,44 @@
+"""The points that a run stands on: where a step began, what the step foretold, and the mean of all."""
+
+from typing import NamedTuple
+
+from zolal._array import Array
+
+
+class Anchor(NamedTuple):
+    """A point that has been measured: x, f(x) with its variance, and whether it satisfied the constraints."""
+
+    x: Array
+    value: float
+    variance: float
+    feasible: bool
+
+
+class Move(NamedTuple):
+    """What the last step foretold: the change <s, t> of f along the step t before restoration, V(x, x + t), ||t||, and the noise eta N.
+
+    bend: <lambda, c(x + t) - c(x) - J t>, what the curvature of the constraints adds to that of f.
+    """
+
+    step_size: float
+    linear: float
+    divergence: float
+    length: float
+    noise: float
+    bend: float
+
+
+class Mean(NamedTuple):
+    """The mean of the points of a run and of the estimates there, in which the last tenth of the run weighs about as much as the rest.
+
+    The t-th point enters with the weight 9/(t + 8): a mean over all of a run would remember its start for ever.
+    """
+
+    x: Array
+    gradient: Array
+    number: int = 1
+
+    def seen(self, x: Array, gradient: Array) -> "Mean":
+        number = self.number + 1
+        weight = 9.0 / (number + 8.0)
+        return Mean(self.x + weight * (x - self.x), self.gradient + weight * (gradient - self.gradient), number)
