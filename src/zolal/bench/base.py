@@ -37,11 +37,12 @@ def blinded(problem: Problem, objective: Callable[..., Any]) -> Problem:
 
 
 def solve(
-    problem: Problem, x0: Any, budget: int, seed: int, watch: Callable[[Any, Counted], Any] | None = None, meter: Counted | None = None
-) -> tuple[Result, Counted]:
+    problem: Problem, x0: Any, budget: int, seed: int, watch: Callable[[Any, Any], Any] | None = None, meter: Any = None
+) -> tuple[Result, Any]:
     """One run of `minimize` with a seed and a budget and no other option.
 
-    watch: called with the state and the meter after each step, to measure; returning True stops. meter: counts, `Counted` unless given.
+    watch: called with the state and the meter after each step, to measure; returning True stops.
+    meter: an objective that counts, `Counted` unless given.
     """
     meter = Counted(problem) if meter is None else meter
     callback = None if watch is None else lambda state: watch(state, meter)

@@ -6,20 +6,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zolal import __version__
-from zolal._checks import nonnegative_int, positive_int, require
+from zolal._checks import nonnegative_int, positive, positive_int, require
 from zolal.cli._campaigns import SENTENCES, Wanted, carried_out, grid_of, one_by_one, report_package, show, wanted, with_help
 
 if TYPE_CHECKING:
     from zolal.report import Origin, Report
 
 SIZED = ("qcqp", "sparse", "peers")  # which have dimensions to choose from
-BENCHMARKS = ("qcqp", "sparse", "attack", "fairness", "probe", "scaling", "peers")
+LISTED = ("cutest", "more-wild")  # which have problems with names to choose from
+BENCHMARKS = ("qcqp", "sparse", "attack", "fairness", "probe", "scaling", "conditioning", "peers", *LISTED)
 HELP = dict(
     name=f"{', '.join(BENCHMARKS)} or all.",
-    seeds="Seeds of every measurement. By default 10 (peers: 1), and 1 or 2 with --quick.",
+    seeds="Seeds of every measurement. By default 10 (peers, cutest, more-wild: 1), and 1 or 2 with --quick.",
     quick="Small versions: a look at everything within minutes.",
     **SENTENCES,
     largest="The largest dimension of `qcqp`, `sparse` or `peers`, where not all are wanted.",
+    problems="Names of problems of `cutest` or `more-wild`, with commas between: only these.",
+    every="Only every so-manieth problem of `cutest` or `more-wild`.",
+    methods="Names of methods of `cutest` or `more-wild`, with commas between: only these.",
+    seconds="The time limit of one run of `peers`, `cutest` or `more-wild`; 60 unless given.",
+    letters="The first letters of the names of `cutest`; H-Z unless given. A-G are kept for acceptance.",
     case="Run one case of `scaling` by its number, print it, and store nothing.",
 )
 
@@ -32,6 +38,11 @@ def bench(
     out: Path = Path("bench"),
     again: bool = False,
     largest: int | None = None,
+    problems: str | None = None,
+    every: int | None = None,
+    methods: str | None = None,
+    seconds: float | None = None,
+    letters: str | None = None,
     case: int | None = None,
 ) -> None:
     """Measure the automatic method against its targets: only a seed and a budget are given, and every evaluation is counted.
@@ -44,15 +55,25 @@ def bench(
         require(name == "scaling", "--case", "go with `zolal bench scaling`", name)
         _show_case(nonnegative_int("--case", case), quick)
         return
-    if largest is not None:
-        require(name in SIZED, "--largest", f"go with one of {', '.join(SIZED)}", name)
-        positive_int("--largest", largest)
+    chosen = dict(largest=largest, problems=problems, every=every, methods=methods, seconds=seconds, letters=letters)
+    choices = {option: value for option, value in chosen.items() if value is not None}
+    for option, value in choices.items():
+        _check(name, option, value)
     asked = wanted(seeds, quick, workers, out, again)
     names = BENCHMARKS if name == "all" else (name,)
-    written = list(one_by_one(names, lambda which: _bench_one(which, asked, largest), out))
+    written = list(one_by_one(names, lambda which: _bench_one(which, asked, choices), out))
     if name == "all":
         report_package().write_overview(out, written, "What the automatic method shows")
         print(f"Everything: {out / 'index.html'}")
+
+
+def _check(name: str, option: str, value: Any) -> None:
+    where = {"largest": SIZED, "letters": LISTED[:1], "seconds": ("peers", *LISTED)}.get(option, LISTED)
+    require(name in where, f"--{option}", f"go with {'one of ' if len(where) > 1 else ''}{', '.join(where)}", name)
+    if option in ("largest", "every"):
+        positive_int(f"--{option}", value)
+    if option == "seconds":
+        positive("--seconds", value)
 
 
 def bench_with_help(typer: Any) -> Any:
@@ -60,18 +81,39 @@ def bench_with_help(typer: Any) -> Any:
     return with_help(typer, bench, "name", HELP)
 
 
-def _bench_one(name: str, asked: Wanted, largest: int | None) -> "tuple[Report, Origin]":
+def _bench_one(name: str, asked: Wanted, choices: dict[str, Any]) -> "tuple[Report, Origin]":
     report = report_package()  # before the runs, which are long: a missing package shall not be found out after them
-    module = importlib.import_module(f"zolal.bench.{name}")
+    module = importlib.import_module(f"zolal.bench.{name.replace('-', '_')}")
     grid, options = grid_of(module, asked, module.Grid.quick_seeds)
-    if largest is not None:
-        grid = replace(grid, dimensions=tuple(d for d in grid.dimensions if d <= largest) or grid.dimensions[:1])
+    grid = _narrowed(grid, choices)
     finding, executed = carried_out(name, asked, lambda campaign: module.run(campaign, grid))
-    command = f"zolal bench {name} {options}" + (f" --largest {largest}" if largest else "")
+    command = " ".join([f"zolal bench {name} {options}", *(f"--{option} {value}" for option, value in choices.items())])
     origin, found = report.Origin(command, __version__, finding.seconds), report.report_bench(finding)
     shown = sum(not table.folded for table in found.tables)
     show(found, origin, report.write(found, asked.out / name, origin), executed, shown)
     return found, origin
+
+
+def _narrowed(grid: Any, choices: dict[str, Any]) -> Any:
+    """The grid with what was chosen on the command line."""
+    for option, value in choices.items():
+        if option == "largest":
+            grid = replace(grid, dimensions=tuple(d for d in grid.dimensions if d <= value) or grid.dimensions[:1])
+        elif option in ("problems", "methods"):
+            field = "names" if option == "problems" else option
+            grid = replace(grid, **{field: _listed(option, value, grid.methods if option == "methods" else None)})
+        else:
+            grid = replace(grid, **{option: value})
+    return grid
+
+
+def _listed(option: str, text: str, known: tuple[str, ...] | None) -> tuple[str, ...]:
+    """The names in a list with commas; in the order of those that are known, where these are."""
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    require(
+        bool(names) and (known is None or set(names) <= set(known)), f"--{option}", f"be some of {', '.join(known or ('names',))}", text
+    )
+    return names
 
 
 def _show_case(number: int, quick: bool) -> None:

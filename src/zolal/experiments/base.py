@@ -95,7 +95,7 @@ class Campaign:
                 yield (task, *task.run())
             return
         # new interpreters rather than forks: compiled kernels and linear algebra keep threads that do not survive a fork
-        with _one_thread_each(), ProcessPoolExecutor(self.workers, multiprocessing.get_context("spawn")) as pool:
+        with one_thread_each(), ProcessPoolExecutor(self.workers, multiprocessing.get_context("spawn")) as pool:
             running = {pool.submit(task.run): task for task in tasks}
             try:
                 while running:
@@ -112,7 +112,7 @@ class Campaign:
 
 
 @contextmanager
-def _one_thread_each() -> Iterator[None]:
+def one_thread_each() -> Iterator[None]:
     """Linear algebra with one thread in the processes that start inside: they are as many as the machine shall use."""
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ.update(dict.fromkeys(THREADS, "1"))

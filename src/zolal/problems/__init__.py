@@ -7,6 +7,7 @@ from zolal.problems.datasets import FairnessData
 from zolal.problems.fairness import FairnessDiagnostics, FairnessModel, fairness, fairness_diagnostics
 from zolal.problems.inventory import inventory
 from zolal.problems.l1_box import l1_box
+from zolal.problems.more_wild import MORE_WILD, MoreWild, more_wild, more_wild_residuals, more_wild_start
 from zolal.problems.probe import probe
 from zolal.problems.qcqp import Quadratic, qcqp, sparse_qcqp
 from zolal.problems.scaled import scaled
@@ -14,11 +15,13 @@ from zolal.problems.simplex_lp import simplex_lp
 from zolal.problems.sphere_quadratic import sphere_quadratic
 
 __all__ = [
+    "MORE_WILD",
     "Attack",
     "AttackSet",
     "FairnessData",
     "FairnessDiagnostics",
     "FairnessModel",
+    "MoreWild",
     "Quadratic",
     "SoftmaxClassifier",
     "attack_images",
@@ -29,6 +32,9 @@ __all__ = [
     "l1_box",
     "mnist_attack",
     "mnist_classifier",
+    "more_wild",
+    "more_wild_residuals",
+    "more_wild_start",
     "probe",
     "qcqp",
     "scaled",

@@ -1,7 +1,7 @@
 """Data profiles: the share of problems that a method has solved, against evaluations per d + 1."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -49,7 +49,16 @@ def profiles(runs: Sequence[Run]) -> Drawing:
     return Drawing("peers-profiles", "Data profiles of every method", caption, figure)
 
 
-def shares(runs: Sequence[Run], tolerance: float) -> tuple[np.ndarray, np.ndarray]:
+class Solved(Protocol):
+    """A run that knows when it was solved, whatever its benchmark."""
+
+    @property
+    def dimension(self) -> int: ...
+
+    def solved(self, tolerance: float, /) -> int | None: ...
+
+
+def shares(runs: Sequence[Solved], tolerance: float) -> tuple[np.ndarray, np.ndarray]:
     """Budgets per d + 1 at which another problem is solved, and the share that is solved then; both start at nothing."""
     found = sorted(count / (run.dimension + 1) for run in runs if (count := run.solved(tolerance)) is not None)
     return np.array([0.0, *found]), np.arange(len(found) + 1) / len(runs)

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from zolal.bench import Claim, Finding
+from zolal.report._field_profiles import data_profiles, performance_profiles
 from zolal.report._profiles import profiles
-from zolal.report.base import Report, Table
+from zolal.report.base import Drawing, Report, Table
 
 VERDICTS = {True: "met", False: "missed", None: "—"}
 
@@ -12,7 +13,15 @@ VERDICTS = {True: "met", False: "missed", None: "—"}
 def report_bench(found: Finding) -> Report:
     """The table of claims first, then what stands behind it."""
     tables = [claims_table(found.name, found.title, found.claims)] if found.claims else []
-    return Report(found.name, found.title, found.lead, [profiles(found.details)] if found.name == "peers" else [], tables + found.tables)
+    return Report(found.name, found.title, found.lead, _drawings(found), tables + found.tables)
+
+
+def _drawings(found: Finding) -> list[Drawing]:
+    if found.name == "peers":
+        return [profiles(found.details)]
+    if found.name in ("cutest", "more-wild") and found.details:
+        return [data_profiles(found.name, found.details), performance_profiles(found.name, found.details)]
+    return []
 
 
 def claims_table(name: str, title: str, claims: Sequence[Claim]) -> Table:

@@ -1,0 +1,148 @@
+"""What a problem is measured by: f at the feasible point nearest its start, and the least value that exact gradients find."""
+
+import math
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.optimize import least_squares, minimize
+
+from zolal._array import Array
+from zolal.bench._given import Given
+
+FEASIBLE = 1e-6  # the violation, in units of the rows' scales, up to which a point counts as feasible
+TIGHT = 1e-8  # the same for a value that others are measured by, so that nobody is asked to gain by violating
+STARTS = 4  # random ones, besides the problem's own and the nearest feasible point
+UNBOUNDED = 1e12  # a fall by so many times max(1, |f|) is taken for no lower bound at all
+NOTHING = 1e-9  # a fall by less than this times max(1, |f|) leaves nothing to measure
+
+
+class _LateError(Exception):
+    """The time is over."""
+
+
+class _Keeper:
+    """The exact objective in other units, which keeps the least value at feasible points and ends a run that lasts too long.
+
+    least: at tightly feasible points. loose: at feasible ones, for problems where nothing is tightly feasible.
+    """
+
+    def __init__(self, given: Given, unit: float, deadline: float) -> None:
+        self.given, self.unit, self.deadline = given, unit, deadline
+        self.least = self.loose = math.inf
+
+    def __call__(self, x: Array) -> float:
+        if time.perf_counter() > self.deadline:
+            raise _LateError
+        value = self.given.fun(x)
+        if value < max(self.least, self.loose):
+            violation = self.given.violation(x)
+            self.least = min(self.least, value) if violation <= TIGHT else self.least
+            self.loose = min(self.loose, value) if violation <= FEASIBLE else self.loose
+        return value / self.unit
+
+    def gradient(self, x: Array) -> Array:
+        return self.given.gradient(x) / self.unit
+
+
+def reference(given: Given, seconds: float) -> dict[str, Any]:
+    """start: f at the feasible point nearest x0, which takes no evaluation of f to find. best: the least value at a feasible point.
+
+    best is that of SLSQP and trust-constr with exact gradients from x0, from the nearest feasible point and from random points around, over
+    all points that they evaluate, within so many seconds. why: a sentence instead, where the problem cannot be measured.
+    """
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        if not math.isfinite(given.fun(given.x0)):
+            return dict(why="f is not finite at the start")
+        near = nearest(given, seconds)
+        if near is None:
+            return dict(why="no feasible point was found")
+        start = given.fun(near)
+        if not math.isfinite(start):
+            return dict(why="f is not finite at the feasible point nearest the start")
+        best = _best(given, near, seconds)
+    if best < start - UNBOUNDED * max(1.0, abs(start)):
+        return dict(why="f has no lower bound, it seems")
+    if start - best <= NOTHING * max(1.0, abs(start)):
+        return dict(why="the feasible point nearest the start is a solution")
+    return dict(start=start, best=best, moved=float(np.linalg.norm(near - given.x0)))
+
+
+def nearest(given: Given, seconds: float) -> Array | None:
+    """x0 if it is feasible, else the feasible point nearest to it as far as local methods find it; None if they find none."""
+    if given.violation(given.x0) <= FEASIBLE:
+        return given.x0
+    deadline = time.perf_counter() + seconds
+    found: list[Array] = []
+    for start in (given.x0, _least_violation(given), *_around(given)):
+        if time.perf_counter() > deadline or (found and start is not given.x0):
+            break
+        for method in ("SLSQP", "trust-constr"):
+            point = _run(method, _distance(given.x0, deadline), lambda x: x - given.x0, start, given)
+            if point is not None and given.violation(point) <= FEASIBLE:
+                found.append(point)
+                break
+    return min(found, key=lambda x: float(np.linalg.norm(x - given.x0)), default=None)
+
+
+def _distance(x0: Array, deadline: float) -> Callable[[Array], float]:
+    def value(x: Array) -> float:
+        if time.perf_counter() > deadline:
+            raise _LateError
+        return 0.5 * float((x - x0) @ (x - x0))
+
+    return value
+
+
+def _best(given: Given, near: Array, seconds: float) -> float:
+    unit = max(1.0, float(np.max(np.abs(np.nan_to_num(given.gradient(near))))))
+    keeper = _Keeper(given, unit, time.perf_counter() + seconds)
+    keeper(near)
+    for start in (near, given.x0, *_around(given)):
+        _run("SLSQP", keeper, keeper.gradient, start, given)
+    _run("trust-constr", keeper, keeper.gradient, near, given)
+    return keeper.least if math.isfinite(keeper.least) else keeper.loose
+
+
+def _run(method: str, fun: Callable[[Array], float], gradient: Callable[[Array], Array], start: Array, given: Given) -> Array | None:
+    """Where a method of SciPy ends; None where it fails or takes too long."""
+    options = dict(maxiter=1000, ftol=1e-14) if method == "SLSQP" else dict(maxiter=2000, gtol=1e-10, xtol=1e-12)
+    bounds = given.bounds if given.bounded else None
+    try:
+        return minimize(fun, start, jac=gradient, method=method, bounds=bounds, constraints=given.constraints, options=options).x
+    except (_LateError, ValueError, ArithmeticError, np.linalg.LinAlgError, IndexError):
+        return None
+
+
+def _least_violation(given: Given) -> Array:
+    """A point of small violation, by least squares over the rows that are violated."""
+    lower, upper = given.bounds.lb, given.bounds.ub
+    free = lower < upper
+    base = given.x0.copy()
+
+    def excess(free_part: Array) -> Array:
+        base[free] = free_part
+        return np.nan_to_num(given.excess(base), nan=1e10, posinf=1e10)
+
+    try:
+        inside = np.clip(given.x0[free], *_shrunk(lower[free], upper[free]))
+        base[free] = least_squares(excess, inside, bounds=(lower[free], upper[free]), max_nfev=200).x
+    except (ValueError, np.linalg.LinAlgError):
+        return given.x0
+    return base
+
+
+def _shrunk(lower: Array, upper: Array) -> tuple[Array, Array]:
+    """The bounds, a little narrower: least squares wants a start strictly inside."""
+    width = np.where(np.isfinite(upper - lower), upper - lower, 1.0)
+    return lower + 1e-6 * width, upper - 1e-6 * width
+
+
+def _around(given: Given) -> list[Array]:
+    rng = np.random.default_rng([len(given.x0), 0x5EED])
+    size = np.maximum(1.0, np.abs(given.x0))
+    points = given.x0 + 0.5 * size * rng.standard_normal((STARTS, given.n))
+    return list(np.clip(points, given.bounds.lb, given.bounds.ub))

@@ -1,0 +1,103 @@
+"""One run of one method on one problem: a noisy objective that is counted, limited, and judged with exact values at every point."""
+
+import math
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+
+from zolal._array import Array
+from zolal.bench import _least_squares, _s2mpj
+from zolal.bench._contest import SpentError
+from zolal.bench._entrants import METHODS, warm_up
+from zolal.bench._given import Given
+from zolal.bench._reference import FEASIBLE, TIGHT, reference
+
+KEPT = 1e-7  # of the range: a smaller fall than this is not written down
+
+
+def find(collection: str, name: str, letters: str) -> Given:
+    """The problem of this name. collection: "s2mpj" or "more-wild"; letters: those that a name may begin with, of the former."""
+    return _s2mpj.load(name, letters) if collection == "s2mpj" else _least_squares.load(name)
+
+
+def refer(collection: str, name: str, letters: str, seconds: float) -> dict[str, Any]:
+    """The numbers of variables and of constraint rows, and what the problem is measured by."""
+    given = find(collection, name, letters)
+    return dict(n=given.n, rows=given.rows, **reference(given, seconds))
+
+
+def measure(
+    collection: str, name: str, letters: str, method: str, level: float, span: float, budget: int, seed: int, seconds: float
+) -> dict[str, Any]:
+    """One run. level: of the noise, as a part of the span. seconds: after these no evaluation is answered any more."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        given = find(collection, name, letters)
+        warm_up(method)  # what is loaded or compiled once is not the method's time
+        trial = Trial(given, level * span, span, budget, seed, seconds)
+        x = METHODS[method](given, trial, level, seed)
+        return trial.verdict(np.asarray(x, dtype=float))
+
+
+class Trial:
+    """The objective of one run.
+
+    history: (evaluation, exact value) at each feasible point that is better than all before. least: the same at tightly feasible points,
+    which others may be measured by. inside: seconds spent in here, which are not the method's.
+    """
+
+    def __init__(self, given: Given, noise: float, span: float, budget: int, seed: int, seconds: float) -> None:
+        self.given, self.noise, self.span, self.budget = given, noise, span, budget
+        self.rng = np.random.default_rng([seed, 0xB1])
+        self.count, self.inside, self.late = 0, 0.0, False
+        self.history: list[tuple[int, float]] = []
+        self.best = self.least = math.inf
+        self.started = time.perf_counter()
+        self.seconds = seconds
+
+    def __call__(self, x: Array) -> float:
+        begun = time.perf_counter()
+        self.late = begun > self.started + self.seconds
+        if self.late or self.count >= self.budget:
+            raise SpentError
+        self.count += 1
+        value = self.given.fun(x)
+        self._judge(x, value)
+        noisy = value + self.noise * float(self.rng.standard_normal()) if self.noise else value
+        self.inside += time.perf_counter() - begun
+        return noisy
+
+    def _judge(self, x: Array, value: float) -> None:
+        if not value < max(self.best, self.least):
+            return
+        violation = self.given.violation(x)
+        if violation <= TIGHT:
+            self.least = min(self.least, value)
+        if violation <= FEASIBLE and value < self.best:
+            if not self.history or value < self.history[-1][1] - KEPT * self.span:
+                self.history.append((self.count, value))
+            self.best = value
+
+    def judge(self, x: Array) -> None:
+        """Let a point count that was not evaluated: the one that a user would get now."""
+        begun = time.perf_counter()
+        self._judge(x, self.given.fun(x))
+        self.inside += time.perf_counter() - begun
+
+    def verdict(self, x: Array) -> dict[str, Any]:
+        """What there is to know of a run that returned x."""
+        seconds = time.perf_counter() - self.started
+        value, violation = (float(self.given.fun(x)), self.given.violation(x)) if np.isfinite(x).all() else (math.nan, math.inf)
+        self._judge(x, value)  # the point that a user would get counts as found with the last evaluation
+        return dict(
+            evaluations=self.count,
+            history=self.history,
+            least=self.least if math.isfinite(self.least) else None,
+            value=value if math.isfinite(value) else None,
+            violation=violation if math.isfinite(violation) else None,
+            overhead=(seconds - self.inside) / max(self.count, 1),
+            seconds=seconds,
+            late=self.late,
+        )
