@@ -59,6 +59,22 @@ def test_dimensions_may_be_left_out(tiny, tmp_path, capsys, monkeypatch):
     assert "d = 256" not in capsys.readouterr().out
 
 
+def test_problems_and_methods_are_chosen_by_name(tmp_path, capsys):
+    options = ("--problems", "MW07,MW08", "--methods", "auto,cobyla", "--seconds", "20", "--workers", "1", "--out", str(tmp_path))
+    assert run("more-wild", "--quick", *options) == 0
+    keys = [json.loads(json.loads(line)["key"]) for line in (tmp_path / "more-wild" / "runs.jsonl").read_text().splitlines()]
+    runs = [given for function, given in keys if function.endswith(":measure")]
+    assert {(given["name"], given["method"], given["seconds"]) for given in runs} == {
+        (name, method, 20.0) for name in ("MW07", "MW08") for method in ("auto", "cobyla")
+    }
+    shown = capsys.readouterr().out
+    assert "SciPy COBYLA" in shown
+    assert "above every peer" in shown
+    assert (tmp_path / "more-wild" / "more-wild-data.svg").exists()
+    page = (tmp_path / "more-wild" / "index.html").read_text()
+    assert "--problems MW07,MW08 --methods auto,cobyla --seconds 20.0" in page
+
+
 def test_one_case_of_scaling_is_run_by_its_number(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run("scaling", "--quick", "--case", "3") == 0
@@ -71,10 +87,15 @@ def test_one_case_of_scaling_is_run_by_its_number(capsys, tmp_path, monkeypatch)
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("nothing",), "`NAME` must be one of qcqp, sparse, attack, fairness, probe, scaling, peers, all"),
+        (("nothing",), "`NAME` must be one of qcqp, sparse, attack, fairness, probe, scaling, conditioning, peers, cutest, more-wild"),
         (("qcqp", "--case", "1"), "`--case` must go with `zolal bench scaling`"),
         (("qcqp", "--seeds", "0"), "`--seeds` must be"),
         (("attack", "--largest", "9"), "`--largest` must go with one of qcqp, sparse, peers, got 'attack'"),
+        (("qcqp", "--problems", "HS71"), "`--problems` must go with one of cutest, more-wild, got 'qcqp'"),
+        (("more-wild", "--letters", "A-G"), "`--letters` must go with cutest, got 'more-wild'"),
+        (("more-wild", "--methods", "auto,simplex"), "`--methods` must be some of auto, cobyqa"),
+        (("more-wild", "--every", "0"), "`--every` must be a positive integer, got 0"),
+        (("cutest", "--seconds", "0"), "`--seconds` must be a positive number, got 0.0"),
     ],
 )
 def test_wrong_arguments_are_told_in_a_sentence(arguments, sentence, capsys):

@@ -52,8 +52,8 @@ def _lead(grid: Grid, found: Outcome) -> list[str]:
     lead = [
         f"{len(found.facts)} problems: {which} problems with linear or nonlinear constraints and an objective, names {grid.letters}, at "
         f"most {_s2mpj.LARGEST} variables and {_s2mpj.MOST_ROWS:,} constraint rows, in default sizes, from their own starts, moved into "
-        f"the bounds; {len(found.left_out)} more are left out and listed below. {PER_VARIABLE} (n + 1) evaluations; Gaussian noise of {levels} "
-        f"of the range; seeds: {grid.seeds}; {grid.seconds:g} s per run, one thread. Everyone gets noisy values of f, and exact "
+        f"the bounds; {len(found.left_out)} more are left out and listed below. {PER_VARIABLE} (n + 1) evaluations; Gaussian noise of "
+        f"{levels} of the range; seeds: {grid.seeds}; {grid.seconds:g} s per run, one thread. Everyone gets noisy values of f, and exact "
         "constraints with their exact derivatives.",
         f"Feasible: no violation above {FEASIBLE:g}, each row divided by max(1, the largest entry of its gradient at the start, "
         f"|right-hand side|), each bound by max(1, |bound|). Range: f at the feasible point nearest the start, found from the constraints "

@@ -1,0 +1,44 @@
+"""Ill-conditioned quadratics: the problem is what it says, a run is measured, and medians meet their targets or do not."""
+
+import numpy as np
+import pytest
+
+from zolal.bench import conditioning
+from zolal.bench.conditioning import ROWS, Grid, Row, measure, quadratic
+from zolal.experiments import Campaign, Store, Task
+
+
+@pytest.mark.parametrize("kappa", [1.0, 1e4])
+def test_the_gap_is_1_at_the_start_and_0_at_the_constrained_minimiser(kappa):
+    given = quadratic(8, kappa, 3)
+    assert given.fun(given.x0) == pytest.approx(1.0)
+    columns = np.eye(8)
+    H = np.array([given.gradient(column) - given.gradient(np.zeros(8)) for column in columns])
+    assert np.linalg.cond(H) == pytest.approx(kappa, rel=1e-6)
+    kkt = np.block([[H, np.ones((8, 1))], [np.ones((1, 8)), np.zeros((1, 1))]])
+    best = np.linalg.solve(kkt, np.append(-given.gradient(np.zeros(8)), 0.0))[:8]
+    assert given.fun(best) == pytest.approx(0.0, abs=1e-9)
+    assert given.violation(best) < 1e-9
+
+
+@pytest.mark.parametrize("level", [0.0, 1e-3])
+def test_a_run_tells_when_each_gap_was_reached(level):
+    found = measure(5, 1.0, level, 300, 0)
+    first, second, _ = found["firsts"]
+    assert 0 < first <= (second or 300) <= 300
+    assert found["evaluations"] <= 300
+    assert found["overhead"] > 0.0
+
+
+def test_a_target_is_met_by_the_median(monkeypatch, tmp_path):
+    outcomes = iter([dict(firsts=firsts, overhead=1e-3) for firsts in ([10, 30, None], [12, 33, None], [40, 34, 50])])
+    monkeypatch.setattr(Task, "run", lambda task: (next(outcomes), 1.0))
+    found = conditioning.run(Campaign(Store(tmp_path), 1, "v", lambda *_: None), Grid(3, (Row(9, 1.0, 0.0, 60, (1.2, 3.0, 9.0)),)))
+    assert [claim.met for claim in found.claims] == [True, False, False]
+    assert found.claims[2].measured == "5, 1 of 3 reached"
+    assert found.tables[0].rows == [("9", "1", "0", "60 (d + 1)", "1")]
+
+
+def test_every_row_is_run_with_every_seed():
+    assert sum(len(Grid(10).tasks(row)) for row in ROWS) == 100
+    assert len(Grid.quick(2).rows) == 2
