@@ -202,7 +202,8 @@ def _answer(i: int, value: Any) -> Answer:
         number = as_value(value)
     except ObjectiveError as error:
         raise InvalidArgumentError(str(error).replace("The objective must return", "`tell(values)` must hold")) from None
-    return Answer(i, number, None if math.isfinite(number) else f"The value told is {number}.")
+    finite = math.isfinite(number)
+    return Answer(i, number, None if finite else f"The value told is {number}.", answered=not finite)
 
 
 def _nobody(*args: Any) -> Any:

@@ -14,7 +14,7 @@ from zolal.kkt import KKT, euclidean_residual, gradient_mapping, kkt_measures, r
 from zolal.mirror import MirrorMap
 from zolal.problem import Problem, SlackForm
 from zolal.result import Status
-from zolal.solvers.base import Candidate
+from zolal.solvers.base import Candidate, Certified
 from zolal.stopping import Stop
 
 NOTHING = Evaluation(np.empty(0), 0)
@@ -43,12 +43,17 @@ def certify(
     step_size: float,
     batch: QueryBatch | None = None,
     evaluation: Evaluation = NOTHING,
+    known: Certified | None = None,
 ) -> Certificate:
     """The certificate of a candidate; without a batch it rests on the gradient estimate of the run, with an unknown error.
+
+    known: what the solver knows by itself, which stands in for the batch; an exact gradient is better all the same.
 
     Whatever fails here ends in `stop` and in NaN where a number is missing; the point is never lost.
     """
     x = form.variables(candidate.z)
+    if known is not None and form.problem.gradient is None:
+        return Certificate(known.fun, known.fun_error, known.kkt, 0)
     stop = None if evaluation.failure is None else Stop(evaluation.status, evaluation.failure)
     fresh = batch if stop is None else None
     fun, fun_error = (math.nan, math.nan) if fresh is None else _mean(fresh.base_values(evaluation.values))
@@ -58,6 +63,8 @@ def certify(
     except (ConstraintError, ObjectiveError) as problem:
         status = Status.CONSTRAINT_FAILED if isinstance(problem, ConstraintError) else Status.EVALUATION_FAILED
         kkt, stop = KKT(math.nan, math.nan, math.nan, mirror.p, True, math.nan), stop or Stop(status, str(problem))
+    if known is not None:
+        return Certificate(known.fun, known.fun_error, kkt, 0, stop)
     return Certificate(fun + form.problem.regularizer.value(x), fun_error, kkt, evaluation.count, stop)
 
 

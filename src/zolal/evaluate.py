@@ -91,7 +91,7 @@ def _answer_one(problem: Problem, batch: Queries, i: int) -> Answer:
         value = as_value(problem.objective(*args))
     except Exception as error:
         return Answer(i, np.nan, *_told(error))
-    return Answer(i, value, _not_finite(value))
+    return Answer(i, value, _not_finite(value), answered=not np.isfinite(value))
 
 
 def _answer_block(problem: Problem, batch: Queries, indices: Sequence[int]) -> list[Answer]:
@@ -106,7 +106,7 @@ def _answer_block(problem: Problem, batch: Queries, indices: Sequence[int]) -> l
             )
     except Exception as error:
         return [Answer(i, np.nan, *_told(error)) for i in indices]
-    return [Answer(i, float(value), _not_finite(value)) for i, value in zip(indices, values, strict=True)]
+    return [Answer(i, float(value), _not_finite(value), answered=not np.isfinite(value)) for i, value in zip(indices, values, strict=True)]
 
 
 def draw_sample(sample: Callable[[Any], Any], key: SampleKey) -> Any:

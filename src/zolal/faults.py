@@ -21,6 +21,7 @@ class Answer(NamedTuple):
     failure: str | None = None
     malformed: bool = False  # a value that is no real number: a mistake in the function, not bad luck
     lost: bool = False
+    answered: bool = False  # the function gave a value, which is not finite: outside of its domain perhaps, no accident
 
 
 @final
@@ -128,6 +129,9 @@ class Ledger:
             return False
         if answer.malformed:
             return self._end(answer.failure, malformed=True)
+        if answer.answered and self.batch.optional:
+            self.settled[i] = True  # for the solver a step that it rejects
+            return False
         if self.attempts[i] <= self.policy.retries_of(self.batch, i):
             if self.spare < 1 and not answer.lost:
                 return self._end(Status.MAX_EVALUATIONS.sentence, status=Status.MAX_EVALUATIONS)

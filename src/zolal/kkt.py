@@ -63,6 +63,11 @@ class KKT:
     estimated: bool
     standard_error: float = 0.0
 
+    @classmethod
+    def unknown(cls, feasibility: float) -> "KKT":
+        """Of a point whose gradient nobody knows anything about."""
+        return cls(math.nan, feasibility, math.nan, 2.0, True, math.nan)
+
     def below(self, tol: float, stationarity_tol: float | None = None) -> bool:
         """Whether both measures are at most tol, the stationarity with its standard error; False where that is unknown.
 

@@ -11,7 +11,7 @@ from zolal.errors import ConstraintError, InvalidArgumentError, ObjectiveError
 from zolal.estimators.base import Queries
 from zolal.faults import Evaluation
 from zolal.result import Status
-from zolal.solvers.base import S, Solver
+from zolal.solvers.base import S, Solver, State
 from zolal.stopping import Progress, Stop, StoppingRule
 
 
@@ -70,9 +70,16 @@ def conversation(
             return Outcome(state, Stop(status, str(error)), nfev)
         if not is_finite(following.z):
             return Outcome(state, Stop(Status.DIVERGED, Status.DIVERGED.sentence), nfev)
-        found = batch.base_values(evaluation.values)
-        recorder(following, nfev, float(np.mean(found)) if found.size else math.nan, state.stage)
+        recorder(following, nfev, _value(following, batch, evaluation), state.stage)
         state = following
+
+
+def _value(state: State, batch: Queries, evaluation: Evaluation) -> float:
+    """f at the iterate, as the solver knows it, or as the mean of the values there."""
+    if not math.isnan(state.fun):
+        return state.fun
+    found = batch.base_values(evaluation.values)
+    return float(np.mean(found)) if found.size else math.nan
 
 
 def _require_resolved(batch: Queries) -> None:

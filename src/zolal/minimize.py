@@ -145,6 +145,8 @@ def prepare(
     if problem.gradient is not None:
         exact_gradient(problem.gradient, x)
     start = chosen.solver.init(problem, x, seed)
+    if chosen.solver.certified(start) is not None:  # what it knows by itself needs no fresh evaluations
+        chosen = chosen._replace(check_directions=0)
     budget = _budget(maxfev, problem.dimension, len(chosen.solver.ask(start)), 2 * chosen.check_directions)
     named = dict(method=method, geometry=geometry, options=options or {}, tol=tol, on_error=policy.on_error, retries=policy.retries)
     setup = Setup(problem, chosen, start, budget, tol, policy, named, callback, seed_given=rng is not None, x0=x)

@@ -19,6 +19,8 @@ class Status(IntEnum):
     TOO_MANY_FAILURES = 8
     INTERRUPTED = 9
     RUNNING = 10
+    STALLED = 11
+    NO_REACTION = 12
 
     @property
     def sentence(self) -> str:
@@ -35,6 +37,8 @@ _SENTENCES = {
     Status.OPTION_FAILED: "An option's schedule failed.",
     Status.TOO_MANY_FAILURES: "More than half of the evaluations of a step failed.",
     Status.INTERRUPTED: "The run was interrupted.",
+    Status.STALLED: "No step that is longer than rounding improves the objective any more.",
+    Status.NO_REACTION: "The objective does not react to steps of any length that was tried.",
     Status.RUNNING: "The run is not finished.",
     Status.DIVERGED: "The iterates are no longer finite; a smaller step_size or penalty may help.",
 }
@@ -47,6 +51,7 @@ class Result(OptimizeResult):
     nfev: evaluations of the objective, every one counted. nit: steps. status: a `Status`. message: a sentence.
     success: whether x is feasible and stationary to tol. maxcv: the largest violation of a constraint at x.
     multipliers: of the Lagrangian f + <multipliers, c>, one per row in the order of the constraints; positive at an upper bound.
+    multiplier_errors: their standard errors, NaN where nobody knows.
     failures: pairs of a way in which evaluations failed and how often they did, retries included.
     kkt: the KKT measures at x, exact or estimated. trace: a dict of arrays, one entry per step. seed: repeats the run.
     """

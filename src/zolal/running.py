@@ -5,6 +5,8 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, final
 
+import numpy as np
+
 from zolal._array import Array, copied
 from zolal.certify import NOTHING, certify, check_batch
 from zolal.errors import ConstraintError, ObjectiveError
@@ -19,7 +21,8 @@ from zolal.problem import Problem, SlackForm
 from zolal.recording import Recorder
 from zolal.result import Result, Status
 from zolal.solvers import State
-from zolal.stopping import Callback, MaxEvaluations, MaxIterations, ResidualBelow, Stop, StoppingRule
+from zolal.solvers.base import Certified
+from zolal.stopping import Callback, MaxEvaluations, MaxIterations, ResidualBelow, SolverEnds, Stop, StoppingRule
 
 FAILURES = (
     Status.EVALUATION_FAILED,
@@ -185,7 +188,7 @@ class Session:
 
     def _rule(self, start: Snapshot) -> StoppingRule:
         setup = self.setup
-        rule: StoppingRule = ResidualBelow(setup.tol, start.earliest) | MaxEvaluations(setup.budget)
+        rule: StoppingRule = ResidualBelow(setup.tol, start.earliest) | SolverEnds() | MaxEvaluations(setup.budget)
         if setup.method.max_iterations is not None:
             rule = MaxIterations(setup.method.max_iterations) | rule
         return rule if setup.callback is None else Callback(setup.callback, after=start.state.k) | rule
@@ -214,9 +217,10 @@ class Session:
 
     def _summary(self, outcome: Outcome, batch: QueryBatch | None = None, evaluation: Evaluation = NOTHING) -> Result:
         (state, stop, nfev), solver, tol = outcome, self.setup.method.solver, self.setup.tol
-        candidate = solver.best(state) if stop.status in FAILURES else solver.output(state)
+        known = solver.certified(state)
+        candidate = known.candidate if known else solver.best(state) if stop.status in FAILURES else solver.output(state)
         x = state.form.variables(candidate.z)
-        certificate = certify(state.form, candidate, *solver.measures_at(state), batch, evaluation)
+        certificate = certify(state.form, candidate, *solver.measures_at(state), batch, evaluation, known)
         if certificate.stop is not None and stop.status not in FAILURES:
             stop = certificate.stop
         maxcv = _violation(state.form, x)
@@ -236,6 +240,7 @@ class Session:
             message=message,
             maxcv=maxcv,
             multipliers=state.form.equalities.user_multipliers(candidate.multipliers),
+            multiplier_errors=_errors(known, state.form.equalities.num_rows),
             kkt=certificate.kkt,
             trace=self.recorder.trace,
             failures=tuple(self.failures.items()),
@@ -258,6 +263,11 @@ def carry_out(session: Session, crew: Crew) -> Result:
         finally:
             crew.close()
     return session.result
+
+
+def _errors(known: Certified | None, rows: int) -> np.ndarray:
+    """The standard errors of the multipliers."""
+    return np.full(rows, math.nan) if known is None or known.multiplier_errors is None else known.multiplier_errors
 
 
 def _violation(form: SlackForm, x: Array) -> float:

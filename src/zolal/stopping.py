@@ -109,6 +109,16 @@ class ResidualBelow(StoppingRule):
 
 @final
 @dataclass(frozen=True)
+class SolverEnds(StoppingRule):
+    """Stops when the solver says that more evaluations would be useless."""
+
+    def __call__(self, progress: Progress) -> Stop | None:
+        status = progress.solver.ending(progress.state)
+        return None if status is None else Stop(status, status.sentence)
+
+
+@final
+@dataclass(frozen=True)
 class Callback(StoppingRule):
     """Stops when the user's function of the state, called after every step, returns True or raises StopIteration, as in SciPy."""
 

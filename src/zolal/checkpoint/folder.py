@@ -76,7 +76,7 @@ class RunFolder:
             return
         line: dict[str, Any] = {"b": session.batches, "check": session.checking, "i": answer.query, "v": answer.value}
         if answer.failure is not None:
-            line |= {"failure": answer.failure, "malformed": answer.malformed, "lost": answer.lost}
+            line |= {"failure": answer.failure, "malformed": answer.malformed, "lost": answer.lost, "answered": answer.answered}
             failed = {"iteration": session.state.k, "batch": session.batches, "query": answer.query, "failure": answer.failure}
             self._guarded(lambda: self.files["failures"].append(failed))
         self._guarded(lambda: self.files["values"].append(line))
@@ -166,7 +166,8 @@ class RunFolder:
                 session.reopen()
             else:
                 value = number(line["v"])
-                session.hear(Answer(line["i"], value, line.get("failure"), line.get("malformed", False), line.get("lost", False)))
+                told = (line.get("failure"), *(line.get(name, False) for name in ("malformed", "lost", "answered")))
+                session.hear(Answer(line["i"], value, *told))
             if not session.ledger.failed:
                 session.settle()
         self.replaying = False

@@ -49,6 +49,10 @@ class Queries(Protocol):
     @property
     def resolved(self) -> bool: ...
 
+    @property
+    def optional(self) -> bool:
+        """Whether the solver can do without any of the values."""
+
     def __len__(self) -> int: ...
 
     def query(self, i: int) -> Query: ...
@@ -97,6 +101,10 @@ class QueryBatch:
     directions: Directions
     share_base: bool = False
     central: bool = False
+
+    @property
+    def optional(self) -> bool:
+        return False
 
     @property
     def per_base(self) -> int:

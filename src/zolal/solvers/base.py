@@ -1,5 +1,6 @@
 """A solver is a pure state machine: it says what to evaluate and is told the values."""
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, Self, TypeVar
@@ -8,7 +9,9 @@ import numpy as np
 
 from zolal._array import Array
 from zolal.estimators.base import Memory, Queries
+from zolal.kkt import KKT
 from zolal.problem import Problem, SlackForm
+from zolal.result import Status
 
 
 class Candidate(NamedTuple):
@@ -17,6 +20,19 @@ class Candidate(NamedTuple):
     z: Array
     multipliers: Array
     gradient: Array | None
+
+
+class Certified(NamedTuple):
+    """A candidate with what a solver knows of it by itself, without fresh evaluations.
+
+    fun: f(x) + h(x) with its standard error. kkt: the measures at x. multiplier_errors: standard errors, one per row.
+    """
+
+    candidate: Candidate
+    fun: float
+    fun_error: float
+    kkt: KKT
+    multiplier_errors: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +51,11 @@ class State(ABC):
     def x(self) -> Array:
         """x^k, without the slacks."""
         return self.form.variables(self.z)
+
+    @property
+    def fun(self) -> float:
+        """f(x^k) where the solver has an estimate of its own; NaN otherwise."""
+        return math.nan
 
     @property
     def stage(self) -> int:
@@ -110,6 +131,14 @@ class Solver(ABC, Generic[S]):
     def stationarity_tolerance(self, state: S, tol: float) -> float:
         """The stationarity that `tol` stands for."""
         return tol
+
+    def certified(self, state: S) -> Certified | None:
+        """The output with its certificate, for solvers that need no fresh evaluations for one."""
+        return None
+
+    def ending(self, state: S) -> Status | None:
+        """Why more evaluations would be useless, where they would."""
+        return None
 
     def advice(self, state: S) -> str:
         """A sentence for whoever has no solution yet and might do better otherwise; empty where there is nothing to say."""

@@ -1,6 +1,5 @@
 """The automatic solver: every parameter comes from what the run sees."""
 
-from zolal.solvers.auto.slopes import Slopes as Auto
-from zolal.solvers.auto.slopes import SlopesState as AutoState
+from zolal.solvers.auto.solver import Auto, AutoState
 
 __all__ = ["Auto", "AutoState"]

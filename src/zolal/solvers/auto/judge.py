@@ -38,7 +38,7 @@ def judged(state: "ModelledState", u: np.ndarray, value: float) -> "ModelledStat
     if ratio > CONSTANTS.accepted:
         far = trial.length > 0.8 * state.radius
         radius = CONSTANTS.growth * state.radius if ratio > CONSTANTS.good and far else state.radius
-        return _settled(replace(state, failures=0), grown, u, radius)
+        return _settled(replace(state, failures=0, last_length=trial.length), grown, u, radius)
     failures = state.failures + 1
     blame = trial.deviation < CONSTANTS.sure * trial.gain or failures >= CONSTANTS.patience
     radius = CONSTANTS.shrinkage * min(state.radius, trial.length) if blame else state.radius

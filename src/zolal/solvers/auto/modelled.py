@@ -2,16 +2,17 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
 from zolal._array import Array, like, to_numpy
 from zolal.directions import Gaussian
-from zolal.errors import ConstraintError
 from zolal.estimators.survey import Probe, Survey
+from zolal.kkt import KKT, euclidean_residual
 from zolal.mirror import Euclidean, MirrorMap
 from zolal.problem import Problem, SlackForm
+from zolal.result import Status
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.judge import Trial, judged
 from zolal.solvers.auto.plan import Here, looked_at
@@ -19,27 +20,30 @@ from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.scale import units
 from zolal.solvers.auto.step import Model, Stepper
 from zolal.solvers.auto.terrain import Terrain, described
-from zolal.solvers.base import Candidate, Solver, State
+from zolal.solvers.base import Candidate, Certified, Solver, State
+
+EPS = float(np.finfo(float).eps)
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class ModelledState(State):
-    """The state after k values. z: the centre of the belief, the best point so far."""
+    """The state after k batches. z: the centre of the belief, which is the best point so far."""
 
     units: np.ndarray
     radius: float  # Delta, in units
     asked: np.ndarray  # u of the next evaluation
     trial: Trial | None  # what was foretold of it where it is a step; None for a look
+    first_values: np.ndarray  # at the start, until there is a belief
     belief: Quadratic | None
     bend: np.ndarray  # the curvature of the constraints
     multipliers: Array
-    failures: int  # steps in a row that were not accepted
-    gradient_size: float  # the largest gradient believed in, per unit
-    error: float  # the root mean square error of the gradient along what is free
-    gain: float  # what the next step is foretold to gain
-    first_value: float
-    looks: int = 0
+    answer: np.ndarray  # u of the point that the belief holds best: the centre, with noise the model's minimiser
+    failures: int = 0  # steps in a row that were not accepted
+    last_length: float = math.inf  # of the last step that was accepted
+    gradient_size: float = 0.0  # the largest gradient believed in, per typical unit
+    error: float = math.inf  # the root mean square error of the gradient along what is free
+    gain: float = math.inf  # what the next step is foretold to gain
 
     @property
     def fun(self) -> float:
@@ -51,20 +55,24 @@ class ModelledState(State):
         """The largest of: stationarity with its error, relative to the largest gradient; the root of the relative gain; feasibility."""
         if self.belief is None or not self.gradient_size > 0.0:
             return math.inf
-        fallen = max(self.first_value - self.belief.value, self.gradient_size * self.radius)
-        hope = math.sqrt(max(self.gain, 0.0) / max(fallen, 1e-300))
+        fallen = max(float(np.mean(self.first_values)) - self.belief.value, 1e-300)
+        hope = math.sqrt(max(self.gain, 0.0) / fallen)
         return float(max((self.stationarity + self.error) / self.gradient_size, hope, self.feasibility))
 
 
 @final
 @dataclass(frozen=True)
 class Modelled(Solver[ModelledState]):
-    """A trust-region method with a posterior over quadratics. x_scale: the units of the variables, where they are given."""
+    """A trust-region method with a posterior over quadratics and exact constraints (docs/algorithm.md). Not in the paper.
 
-    x_scale: np.ndarray | None = None
+    x_scale: the units of the variables, where they are given.
+    """
+
+    x_scale: Any = None
 
     @staticmethod
     def can_take(problem: Problem) -> bool:
+        """Whether the region is made of bounds and smooth rows."""
         return described(problem.region, problem.dimension) is not None
 
     def init(self, problem: Problem, x0: Array, seed: int) -> ModelledState:
@@ -73,89 +81,139 @@ class Modelled(Solver[ModelledState]):
         assert parts is not None
         unit = units(parts[0], parts[1], to_numpy(x0).astype(float), self.x_scale)
         terrain = Terrain.of(form, unit, x0)
-        u, _ = terrain.restored(terrain.inward(x0))
-        x = terrain.outward(u)
-        z = form.start(x)
+        x = terrain.outward(terrain.start(terrain.inward(x0), seed))
+        u, z = terrain.inward(x), form.start(x)
         c = form.value(z)
         return ModelledState(
-            form=form, seed=seed, k=0, z=z, c=c, stationarity=math.nan, feasibility=form.equalities.violation(x), units=unit,
-            radius=CONSTANTS.first_radius * math.sqrt(d), asked=terrain.inward(x), trial=None, belief=None, bend=np.zeros((d, d)), multipliers=0.0 * c,
-            failures=0, gradient_size=0.0, error=math.inf, gain=math.inf, first_value=math.nan,
-        )  # fmt: skip
+            form=form,
+            seed=seed,
+            k=0,
+            z=z,
+            c=c,
+            stationarity=math.nan,
+            feasibility=form.equalities.violation(x),
+            units=unit,
+            radius=CONSTANTS.first_radius * math.sqrt(d),
+            asked=u,
+            trial=None,
+            first_values=np.empty(0),
+            belief=None,
+            bend=np.zeros((d, d)),
+            multipliers=0.0 * c,
+            answer=u,
+        )
 
     def ask(self, state: ModelledState) -> Survey:
+        """The start twice; where both values differ a few times more; then one point at a time."""
         x = self._terrain(state).outward(state.asked)
         identity = Gaussian(state.form.problem.dimension, 1, seed=state.seed, iteration=state.k)
-        count = {0: 2, 1: CONSTANTS.repeats - 2}.get(state.k, 1) if state.belief is None or state.k == 1 and self._repeats(state) else 1
-        return Survey((x,), identity, tuple(Probe(sample=i) for i in range(count)), optional=state.k > 1)
-
-    def _repeats(self, state: ModelledState) -> bool:
-        return state.belief is not None and float(np.ptp(state.belief.values)) > 0.0
+        opening = state.belief is None
+        count = (CONSTANTS.repeats - 2 if len(state.first_values) else 2) if opening else 1
+        return Survey((x,), identity, tuple(Probe(sample=i) for i in range(count)), optional=not opening)
 
     def tell(self, state: ModelledState, values: np.ndarray) -> ModelledState:
         values, terrain = np.asarray(values, dtype=float), self._terrain(state)
+        state = replace(state, k=state.k + 1)
         if state.belief is None:
-            equal = values[0] == values[1]
-            belief = Quadratic.start(state.asked, values[:1] if equal else values, state.radius)
-            state = replace(state, k=1, belief=belief, first_value=belief.value)
-            return self._planned(state, terrain) if equal else state
-        if state.k == 1 and self._repeats(state):
-            belief = Quadratic.start(state.asked, np.append(state.belief.values, values), state.radius)
-            return self._planned(replace(state, k=2, belief=belief, first_value=belief.value), terrain)
-        u = terrain.inward(terrain.outward(state.asked))
-        return self._planned(judged(replace(state, k=state.k + 1), u, float(values[0])), terrain)
+            seen = np.append(state.first_values, values)
+            state = replace(state, first_values=seen)
+            if len(seen) == 2 and seen[0] != seen[1]:
+                return state
+            return self._planned(replace(state, belief=Quadratic.start(state.asked, seen, state.radius)), terrain)
+        u = terrain.inward(terrain.outward(state.asked))  # as it was evaluated, to the last bit
+        return self._planned(judged(state, u, float(values[0])), terrain)
 
     def _planned(self, state: ModelledState, terrain: Terrain) -> ModelledState:
-        """The next evaluation, and what the belief says of the centre."""
+        """With the next evaluation, and with what the belief says of the centre."""
         belief = state.belief
         assert belief is not None
-        u = belief.centre
-        try:
-            here = Here.at(terrain, belief, state.radius)
-        except ConstraintError:  # at a point whose rows were finite before
-            raise
-        x = terrain.outward(u)
+        here = Here.at(terrain, belief, state.radius)
+        state = self._measured(state, terrain, here)
+        if belief.is_flat and len(belief.values) > 1:  # the values say nothing yet: go farther
+            return self._look(replace(state, radius=2.0 * state.radius, last_length=math.inf), terrain, here)
+        ignorant = here.error**2 > CONSTANTS.ignorance * here.size**2
+        if ignorant and belief.is_exact:
+            return self._look(state, terrain, here)
+        step = Stepper(terrain).minimiser(Model(here.centre, here.gradient, belief.hessian), state.radius, state.bend)
+        state = replace(state, bend=step.bend, answer=here.centre if belief.is_exact else step.point)
+        if ignorant:
+            return self._look(state, terrain, here)
+        size = float(np.linalg.norm(here.gradient)) / self._typical(state)
+        state = replace(state, gain=step.gain, gradient_size=max(state.gradient_size, size))
+        if step.gain <= CONSTANTS.rounding * EPS * abs(belief.value):
+            return self._look(replace(state, radius=CONSTANTS.shrinkage * state.radius), terrain, here)
+        trial = Trial(step.gain, belief.foretold(step.point).deviation, float(np.linalg.norm(step.point - here.centre)))
+        return replace(state, asked=step.point, trial=trial)
+
+    def _measured(self, state: ModelledState, terrain: Terrain, here: Here) -> ModelledState:
+        x, typical = terrain.outward(here.centre), self._typical(state)
         z = state.form.start(x)
-        typical = math.exp(-float(np.mean(np.log(state.units))))
-        state = replace(
+        return replace(
             state,
             z=z,
             c=state.form.value(z),
-            stationarity=here.stationarity * typical,
-            error=here.error * typical,
+            stationarity=here.stationarity / typical,
+            error=here.error / typical,
             feasibility=state.form.equalities.violation(x),
             multipliers=like(here.multipliers[: len(state.multipliers)], state.multipliers),
+            answer=here.centre,
         )
-        if here.error**2 > CONSTANTS.ignorance * here.size**2:
-            return self._look(state, terrain, here)
-        state = replace(state, gradient_size=max(state.gradient_size, float(np.linalg.norm(here.gradient)) * typical))
-        model = Model(u, here.gradient, belief.hessian)
-        step = Stepper(terrain).minimiser(model, state.radius, state.bend)
-        state = replace(state, gain=step.gain, bend=step.bend)
-        foretold = belief.foretold(step.point)
-        if step.gain <= 8.0 * np.finfo(float).eps * abs(belief.value) or step.gain < 0.1 * belief.noise * 0:
-            return self._look(replace(state, radius=0.5 * state.radius), terrain, here)
-        trial = Trial(step.gain, foretold.deviation, float(np.linalg.norm(step.point - u)))
-        return replace(state, asked=step.point, trial=trial)
 
     def _look(self, state: ModelledState, terrain: Terrain, here: Here) -> ModelledState:
-        fresh = Gaussian(len(here.gradient), 1, seed=state.seed, iteration=state.k).row(0, np.empty(len(here.gradient)))
-        return replace(state, asked=looked_at(terrain, here, fresh, state.radius, state.belief), trial=None, looks=state.looks + 1)
+        d = len(here.gradient)
+        fresh = Gaussian(d, 1, seed=state.seed, iteration=state.k).row(0, np.empty(d))
+        return replace(state, asked=looked_at(terrain, here, fresh, self._reach(state)), trial=None)
+
+    def _reach(self, state: ModelledState) -> float:
+        """How far a look goes: half of what the next step may go; with noise as far as says most of the slope."""
+        assert state.belief is not None
+        reach = CONSTANTS.look_radius * min(state.radius, state.last_length)
+        if state.belief.is_exact:
+            return reach
+        return min(max(state.belief.best_radius(), reach), CONSTANTS.longest_look * state.radius)
+
+    @staticmethod
+    def _typical(state: ModelledState) -> float:
+        """The geometric mean of the units, by which gradients per unit become ordinary ones where all units are equal."""
+        return math.exp(float(np.mean(np.log(state.units))))
 
     def _terrain(self, state: ModelledState) -> Terrain:
-        return Terrain.of(state.form, state.units, state.z[: len(state.units)])
+        return Terrain.of(state.form, state.units, state.x)
+
+    def ending(self, state: ModelledState) -> Status | None:
+        """Where no evaluation can help: no step of any size matters to f, or none that is longer than rounding improves it."""
+        if state.belief is None:
+            return None
+        reach = CONSTANTS.farthest * math.sqrt(len(state.units))
+        if state.belief.is_flat and state.radius > reach:
+            return Status.NO_REACTION
+        return Status.STALLED if state.radius < CONSTANTS.shortest * max(1.0, float(np.max(np.abs(state.belief.centre)))) else None
 
     def output(self, state: ModelledState) -> Candidate:
-        belief = state.belief
-        if belief is None:
-            return Candidate(state.z, state.multipliers, None)
-        z = state.z
-        if not belief.is_exact and state.trial is not None and state.trial.deviation < state.trial.gain:
-            z = state.form.start(self._terrain(state).outward(state.asked))
-        return Candidate(z, state.multipliers, like(belief.gradient / state.units, state.z[: len(state.units)]))
+        return self.certified(state).candidate
 
     def best(self, state: ModelledState) -> Candidate:
         return self.output(state)
+
+    def certified(self, state: ModelledState) -> Certified:
+        """The answer with what the belief says of it, the frame moved there where it is not the centre."""
+        belief, form = state.belief, state.form
+        if belief is None:
+            values = state.first_values
+            value = float(np.mean(values)) if len(values) else math.nan
+            return Certified(Candidate(state.z, state.multipliers, None), value, math.nan, KKT.unknown(state.feasibility))
+        terrain, typical = self._terrain(state), self._typical(state)
+        if state.answer is not belief.centre and not np.array_equal(state.answer, belief.centre):
+            belief = belief.moved(state.answer, state.radius)
+        here = Here.at(terrain, belief, state.radius)
+        x = terrain.outward(belief.centre)
+        z, multipliers = form.start(x), like(here.multipliers[: len(state.multipliers)], state.multipliers)
+        gradient = like(here.gradient / state.units, x)
+        pulled = form.gradient(z, gradient, multipliers)
+        residual = euclidean_residual(form.region, form.regularizer, z, pulled, form.value(z))
+        kkt = KKT(here.stationarity / typical, form.equalities.violation(x), residual, 2.0, True, here.error / typical)
+        value = belief.value + form.problem.regularizer.value(x)
+        return Certified(Candidate(z, multipliers, gradient), value, belief.value_error, kkt, here.multiplier_errors)
 
     def measures_at(self, state: ModelledState) -> tuple[MirrorMap, float]:
         return Euclidean(), 1.0

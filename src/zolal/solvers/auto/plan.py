@@ -6,12 +6,12 @@ from typing import final
 
 import numpy as np
 
-from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.programme import Rows, solve
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.terrain import Terrain
 
 POWER_STEPS = 8
+SHORTENINGS = 20
 TOUCHING = 1e-8  # in units of the radius: what lies so near to a bound is at it
 
 
@@ -32,6 +32,7 @@ class Here:
     size: float
     error: float
     multipliers: np.ndarray
+    multiplier_errors: np.ndarray
 
     @classmethod
     def at(cls, terrain: Terrain, belief: Quadratic, radius: float) -> "Here":
@@ -47,7 +48,8 @@ class Here:
         along = gradient - normals.T @ (normals @ gradient) if len(normals) else gradient
         error = math.sqrt(max(float(np.trace(left)), 0.0))
         stationarity = float(np.linalg.norm(found.step)) / short
-        return cls(u, gradient, left, normals, stationarity, float(np.linalg.norm(along)), error, found.multipliers)
+        errors = _multiplier_errors(rows, found.multipliers, covariance)
+        return cls(u, gradient, left, normals, stationarity, float(np.linalg.norm(along)), error, found.multipliers, errors)
 
 
 def _surely_active(
@@ -75,10 +77,19 @@ def _surely_active(
     return basis[sizes > 1e-9 * max(float(sizes[0]), 1e-300)]
 
 
-def looked_at(terrain: Terrain, here: Here, fresh: np.ndarray, radius: float, belief: Quadratic | None) -> np.ndarray:
+def _multiplier_errors(rows: Rows, multipliers: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    """Standard errors of y = -(J J^T)^-1 J g over the rows that have a multiplier; 0 for the others."""
+    errors, active = np.zeros(len(multipliers)), rows.are_equalities | (multipliers != 0.0)
+    if active.any():
+        back = np.linalg.pinv(rows.jacobian[active].T, rcond=1e-10)
+        errors[active] = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", back, covariance, back), 0.0))
+    return errors
+
+
+def looked_at(terrain: Terrain, here: Here, fresh: np.ndarray, reach: float) -> np.ndarray:
     """The point to look at: along the free direction that is known least, on the side that descends, within all that is known exactly.
 
-    fresh: random numbers, from which the power iterations begin.
+    fresh: random numbers, from which the power iterations begin. reach: how far to look.
     """
     t = fresh - here.normals.T @ (here.normals @ fresh) if len(here.normals) else fresh
     for _ in range(POWER_STEPS):
@@ -90,14 +101,13 @@ def looked_at(terrain: Terrain, here: Here, fresh: np.ndarray, radius: float, be
     t = t / max(float(np.linalg.norm(t)), 1e-300)
     if float(here.gradient @ t) > 0.0:
         t = -t
-    reach = CONSTANTS.look_radius * radius
-    if belief is not None and not belief.is_exact:
-        reach = min(max(belief.best_radius(), reach), CONSTANTS.longest_look * radius)
     lower, upper = terrain.lower - here.centre, terrain.upper - here.centre
     blocked = (reach * t > upper) | (reach * t < lower)
     t = np.where(blocked & ((reach * -t <= upper) & (reach * -t >= lower)), -t, t)
     point, left = terrain.restored(here.centre + reach * t)
-    while left > 1e-9 and reach > 1e-12 * radius:
+    for _ in range(SHORTENINGS):
+        if left <= 1e-9:
+            break
         reach *= 0.25
         point, left = terrain.restored(here.centre + reach * t)
     return point

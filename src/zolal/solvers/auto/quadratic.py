@@ -34,9 +34,12 @@ class Scales(NamedTuple):
     third: float
     noise: float
 
-    def rescaled(self, factor: float) -> "Scales":
-        """The same prior with lengths in a unit that is `factor` times as long."""
-        return Scales(self.curvature * factor, self.third * factor**2, self.noise / factor**2)
+
+class Repeats(NamedTuple):
+    """The sum of squares of repeated values about their means, and its degrees of freedom."""
+
+    square: float = 0.0
+    number: int = 0
 
 
 class Foretold(NamedTuple):
@@ -51,13 +54,16 @@ class Foretold(NamedTuple):
 class Quadratic:
     """The belief that some values leave.
 
-    points: u_i, shape (N, d). values: F_i. centre, length: the frame of a. scales: of the prior. built: how many of the rows were factorised
+    points: u_i, shape (N, d). values: F_i; weights: of how many evaluations each is the mean. repeats: what equal points have said of the
+    noise, which stays when they are far away and forgotten. centre, length: the frame of a. scales: of the prior. built: how many of the rows were factorised
     at once; those after them were added one by one, so that a belief that is read from a file has the same bits. searched: the number of
     values at which the scales were last looked for. least: the least rho, which is that of rounding.
     """
 
     points: np.ndarray
     values: np.ndarray
+    weights: np.ndarray
+    repeats: Repeats
     centre: np.ndarray
     length: float
     scales: Scales
@@ -69,9 +75,12 @@ class Quadratic:
     @classmethod
     def start(cls, centre: np.ndarray, values: np.ndarray, length: float) -> "Quadratic":
         """After some values at one point."""
-        d, number = len(centre), len(values)
-        scales = Scales(CONSTANTS.first_curvature / math.sqrt(d), CONSTANTS.first_third, 0.0)
-        return cls(np.tile(centre, (number, 1)), np.asarray(values, dtype=float), centre, length, scales, number)
+        values = np.asarray(values, dtype=float)
+        square = float(np.sum((values - values.mean()) ** 2))
+        repeats = Repeats(square, len(values) - 1) if square > 0.0 else Repeats()
+        scales = Scales(CONSTANTS.first_curvature / math.sqrt(len(centre)), CONSTANTS.first_third, 1.0 if square > 0.0 else 0.0)
+        mean = values.mean() if square > 0.0 else values[0]
+        return cls(centre[None, :], np.array([mean]), np.array([float(len(values))]), repeats, centre, length, scales, 1)
 
     @property
     def dimension(self) -> int:
@@ -79,7 +88,7 @@ class Quadratic:
 
     def told(self, point: np.ndarray, value: float) -> "Quadratic":
         """After one more value; the factor grows by a row."""
-        new = replace(self, points=np.vstack([self.points, point]), values=np.append(self.values, value))
+        new = replace(self, points=np.vstack([self.points, point]), values=np.append(self.values, value), weights=np.append(self.weights, 1.0))
         factor = self._factor
         object.__setattr__(new, "_kept", factor.grown(self._row(factor, point), value - self._origin))
         return new
@@ -88,10 +97,36 @@ class Quadratic:
         """In another frame, of the nearest points alone, and with scales that fit them."""
         distance = np.linalg.norm(self.points - centre, axis=1)
         order = np.sort(np.argsort(distance, kind="stable")[: self.capacity])
-        factor = length / self.length
-        scales, least = self.scales.rescaled(factor), self._rounding_share / factor**2
-        moved = Quadratic(self.points[order], self.values[order], centre, length, scales, len(order), self.searched, least)
+        scales, share = self._scales_at(centre, length)
+        least = min(self._rounding_share * share, 1.0)
+        moved = replace(
+            self,
+            points=self.points[order],
+            values=self.values[order],
+            weights=self.weights[order],
+            centre=centre,
+            length=length,
+            scales=scales,
+            built=len(order),
+            least=least,
+        )
         return moved.fitted()
+
+    def _scales_at(self, centre: np.ndarray, length: float) -> tuple[Scales, float]:
+        """The prior in another frame, and by how much rho is larger there.
+
+        Curvature, third-order error and noise keep their absolute sizes; slopes have the size that the belief foretells for the centre.
+        """
+        t, d = centre - self.centre, self.dimension
+        factor = self._factor
+        bent = self.scales.curvature**2 * (self._offsets.T @ (factor.alpha * (self._offsets @ t))) + self._shared_curvature * t
+        slope = self.gradient + bent / self.length**2
+        expected = float(slope @ slope) + float(np.trace(self.covariance))
+        amplitude = max(expected / d, 1e-300) * length**2
+        ratio = min(max(self.amplitude / amplitude, 1e-4), 1e4)
+        stretch = length / self.length
+        third, curvature = self.scales.third * stretch**3 * math.sqrt(ratio), self.scales.curvature * stretch**2 * math.sqrt(ratio)
+        return Scales(curvature, third, self.scales.noise * ratio), ratio
 
     @property
     def capacity(self) -> int:
@@ -99,6 +134,11 @@ class Quadratic:
         d = self.dimension
         most = min((d + 1) * (d + 2) // 2 + CONSTANTS.spare_points, max(CONSTANTS.most_points, 4 * (d + 1)))
         return most if self.is_exact else min(2 * most, max(CONSTANTS.most_points, 4 * (d + 1)))
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether every value is the same."""
+        return not float(np.ptp(self.values)) > 0.0
 
     @property
     def is_exact(self) -> bool:
@@ -127,7 +167,8 @@ class Quadratic:
     @property
     def amplitude(self) -> float:
         """A, never 0 even where all values are equal."""
-        return max(self._factor.amplitude, 1e-300)
+        number = max(len(self.values) - 1 + self.repeats.number, 1)
+        return max((self._factor.square + self.repeats.square / self._rho) / number, 1e-300)
 
     @property
     def value(self) -> float:
@@ -155,10 +196,15 @@ class Quadratic:
     def hessian(self) -> np.ndarray:
         """The mean of the Hessian, per square unit of u."""
         a, alpha = self._offsets, self._factor.alpha
-        common = self._common**2 * float(alpha @ (0.5 * np.einsum("ij,ij->i", a, a)))
         hessian = self.scales.curvature**2 * (a.T @ (alpha[:, None] * a))
-        hessian[np.diag_indices_from(hessian)] += common
+        hessian[np.diag_indices_from(hessian)] += self._shared_curvature
         return hessian / self.length**2
+
+    @property
+    def _shared_curvature(self) -> float:
+        """h, per square length."""
+        a, alpha = self._offsets, self._factor.alpha
+        return self._common**2 * float(alpha @ (0.5 * np.einsum("ij,ij->i", a, a)))
 
     def foretold(self, point: np.ndarray) -> Foretold:
         """What is believed of f(point) - f(centre), the third-order error at the point included."""
@@ -223,7 +269,8 @@ class Quadratic:
     def _factor(self) -> "_Factor":
         if self._kept is None:
             offsets = (self.points[: self.built] - self.centre) / self.length
-            matrix, values = _matrix(offsets, self.scales, self._rho, self._common), self.values - self._origin
+            noise = self._rho / self.weights[: self.built]
+            matrix, values = _matrix(offsets, self.scales, noise, self._common), self.values - self._origin
             factor = _Factor.built(matrix, offsets, values)
             for number in range(self.built, len(values)):
                 factor = factor.grown(self._row(factor, self.points[number]), float(values[number]))
@@ -232,14 +279,14 @@ class Quadratic:
         return self._kept
 
 
-def _matrix(offsets: np.ndarray, scales: Scales, rho: float, common: float) -> np.ndarray:
+def _matrix(offsets: np.ndarray, scales: Scales, noise: np.ndarray, common: float) -> np.ndarray:
     """K."""
     products = offsets @ offsets.T
     squares = np.diagonal(products).copy()
     matrix = products * (1.0 + (0.5 * scales.curvature**2) * products)
     half = (0.5 * common) * squares
     matrix += np.outer(half, half)
-    matrix[np.diag_indices_from(matrix)] = np.diagonal(matrix) * (1.0 + JITTER) + rho + scales.third**2 * squares**3
+    matrix[np.diag_indices_from(matrix)] = np.diagonal(matrix) * (1.0 + JITTER) + noise + scales.third**2 * squares**3
     return matrix
 
 
@@ -322,8 +369,9 @@ class _Factor:
         return self.arrays[1][: self.number, 0] - self.mean * self.ones_solved
 
     @property
-    def amplitude(self) -> float:
-        return float(self._whitened @ self._whitened) / max(self.number - 1, 1)
+    def square(self) -> float:
+        """(F - v).K^-1 (F - v)."""
+        return float(self._whitened @ self._whitened)
 
     @property
     def alpha(self) -> np.ndarray:
@@ -344,12 +392,14 @@ class _Likelihood:
     """The marginal likelihood of the scales, with the products of the offsets made once."""
 
     def __init__(self, belief: Quadratic) -> None:
-        self.values, self.least, d = belief.values, belief.least, belief.dimension
+        self.values, self.weights, self.least, d = belief.values, belief.weights, belief.least, belief.dimension
+        self.repeats = belief.repeats
         offsets = belief._offsets
         self.products = offsets @ offsets.T
         self.squares = np.diagonal(self.products).copy()
         self.share = CONSTANTS.common_curvature * math.sqrt(d)
         self.first = (CONSTANTS.first_curvature / math.sqrt(d), CONSTANTS.first_third)
+        self.enough = len(self.values) > 2 * d + CONSTANTS.spare_points  # values that tell noise from curvature
         self.seen: dict[Scales, float] = {}
 
     def __call__(self, scales: Scales) -> float:
@@ -361,17 +411,20 @@ class _Likelihood:
         matrix = self.products * (1.0 + (0.5 * scales.curvature**2) * self.products)
         half = (0.5 * self.share * scales.curvature) * self.squares
         matrix += np.outer(half, half)
-        diagonal = np.diagonal(matrix) * (1.0 + JITTER) + max(scales.noise, self.least) + scales.third**2 * self.squares**3
+        rho = max(scales.noise, self.least)
+        diagonal = np.diagonal(matrix) * (1.0 + JITTER) + rho / self.weights + scales.third**2 * self.squares**3
         matrix[np.diag_indices_from(matrix)] = diagonal
         lower = _cholesky(matrix)
         number = len(self.values)
         solved = solve_triangular(lower, np.stack([self.values - self.values[0], np.ones(number)], axis=1), lower=True, check_finite=False)
         ones = float(solved[:, 1] @ solved[:, 1])
         left = solved[:, 0] - (solved[:, 1] @ solved[:, 0]) / ones * solved[:, 1]
-        square = max(float(left @ left), 1e-300)
-        fit = -0.5 * (number - 1) * math.log(square) - float(np.sum(np.log(np.diagonal(lower)))) - 0.5 * math.log(ones)
+        square = max(float(left @ left) + self.repeats.square / rho, 1e-300)
+        fit = -0.5 * (number - 1 + self.repeats.number) * math.log(square) - 0.5 * self.repeats.number * math.log(rho)
+        fit -= float(np.sum(np.log(np.diagonal(lower)))) + 0.5 * math.log(ones)
         pull = math.log(scales.curvature / self.first[0]) ** 2 + math.log(scales.third / self.first[1]) ** 2
-        return fit - 0.5 * pull / CONSTANTS.prior_spread**2
+        unexpected = scales.noise > self.least and not self.repeats.number  # equal points gave equal values
+        return fit - 0.5 * pull / CONSTANTS.prior_spread**2 - CONSTANTS.unexpected_noise * unexpected
 
     def climbed(self, scales: Scales) -> Scales:
         """The best of the scales and their neighbours, as long as that is another one, for a few moves."""
@@ -386,7 +439,8 @@ class _Likelihood:
         found = [scales._replace(curvature=scales.curvature * factor) for factor in (0.5, 2.0)]
         found += [scales._replace(third=scales.third * factor) for factor in (0.5, 2.0)]
         if scales.noise > self.least:
-            found += [scales._replace(noise=factor * scales.noise if factor * scales.noise > self.least else 0.0) for factor in (0.25, 4.0)]
-        else:
+            moves = (factor * scales.noise for factor in (0.25, 4.0))
+            found += [scales._replace(noise=noise if noise > self.least else 0.0) for noise in moves]
+        elif self.enough:
             found += [scales._replace(noise=noise) for noise in CONSTANTS.noise_jumps if noise > self.least]
         return found

@@ -7,12 +7,15 @@ from typing import NamedTuple, final
 import numpy as np
 
 from zolal._array import Array, like, to_numpy
+from zolal.directions import Gaussian
 from zolal.errors import ConstraintError
 from zolal.problem import SlackForm
 from zolal.sets import Box, ConvexSet, L2Ball, NonNegative, Product, Simplex, WholeSpace
 from zolal.solvers.auto.programme import Rows, nearest
 
 RESTORATIONS = 30
+START_ATTEMPTS, START_VIOLATION = 8, 1e-9
+START_STREAM = 2  # random numbers that are none of the run's
 TIGHT = 1e-13  # the violation, in units of the variables' scale, at which there is nothing left to restore
 
 
@@ -92,6 +95,18 @@ class Terrain:
             low = np.append(low, [extra.low for extra in self.extras])
             high = np.append(high, [extra.high for extra in self.extras])
         return Rows(self.values(u), jacobian * self.units, low, high)
+
+    def start(self, u: np.ndarray, seed: int) -> np.ndarray:
+        """A feasible point near u. Where rows depend on each other there is no way on along their gradients, so a little chance is added."""
+        best, least = self.restored(u)
+        for attempt in range(START_ATTEMPTS):
+            if least <= START_VIOLATION:
+                break
+            fresh = Gaussian(len(u), 1, seed=seed, iteration=attempt, stream=START_STREAM).row(0, u)
+            found, left = self.restored(best + 10.0 ** (0.5 * attempt - 3.0) * fresh)
+            if left < least:
+                best, least = found, left
+        return best
 
     def violation(self, u: np.ndarray, rows: Rows) -> float:
         """How far u is from where the rows hold, by the rows' gradients at a point near it; infinite where a row is not finite."""

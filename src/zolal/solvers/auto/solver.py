@@ -1,0 +1,73 @@
+"""The automatic solver: a belief over quadratics for few variables, over slopes for many and for samples."""
+
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import numpy as np
+
+from zolal._array import Array
+from zolal.estimators.survey import Survey
+from zolal.mirror import Euclidean, MirrorMap
+from zolal.problem import Problem
+from zolal.regularizers import Zero
+from zolal.result import Status
+from zolal.solvers.auto.constants import CONSTANTS
+from zolal.solvers.auto.modelled import Modelled, ModelledState
+from zolal.solvers.auto.slopes import Slopes, SlopesState
+from zolal.solvers.base import Candidate, Certified, Solver
+
+AutoState = ModelledState | SlopesState
+
+
+@final
+@dataclass(frozen=True)
+class Auto(Solver[AutoState]):
+    """Whichever of both fits the problem; every parameter comes from what the run sees (docs/auto.md).
+
+    mirror: v; Euclidean unless a geometry is asked for. x_scale: the units of the variables, where they are given.
+    """
+
+    mirror: MirrorMap = field(default_factory=Euclidean)
+    x_scale: Any = None
+
+    def init(self, problem: Problem, x0: Array, seed: int) -> AutoState:
+        return self.chosen(problem).init(problem, x0, seed)
+
+    def chosen(self, problem: Problem) -> Solver[Any]:
+        """The quadratic belief where its factors are affordable and X is made of bounds and smooth rows; slopes otherwise."""
+        few = problem.dimension <= CONSTANTS.most_variables and problem.sample is None
+        plain = isinstance(self.mirror, Euclidean) and isinstance(problem.regularizer, Zero)
+        return Modelled(self.x_scale) if few and plain and Modelled.can_take(problem) else Slopes(self.mirror)
+
+    def _member(self, state: AutoState) -> Solver[Any]:
+        return Modelled(self.x_scale) if isinstance(state, ModelledState) else Slopes(self.mirror)
+
+    def ask(self, state: AutoState) -> Survey:
+        return self._member(state).ask(state)  # type: ignore[return-value]
+
+    def tell(self, state: AutoState, values: np.ndarray) -> AutoState:
+        return self._member(state).tell(state, values)
+
+    def output(self, state: AutoState) -> Candidate:
+        return self._member(state).output(state)
+
+    def best(self, state: AutoState) -> Candidate:
+        return self._member(state).best(state)
+
+    def measures_at(self, state: AutoState) -> tuple[MirrorMap, float]:
+        return self._member(state).measures_at(state)
+
+    def check_smoothing(self, state: AutoState) -> float | None:
+        return self._member(state).check_smoothing(state)
+
+    def stationarity_tolerance(self, state: AutoState, tol: float) -> float:
+        return self._member(state).stationarity_tolerance(state, tol)
+
+    def certified(self, state: AutoState) -> Certified | None:
+        return self._member(state).certified(state)
+
+    def ending(self, state: AutoState) -> Status | None:
+        return self._member(state).ending(state)
+
+    def advice(self, state: AutoState) -> str:
+        return self._member(state).advice(state)
