@@ -167,3 +167,48 @@ def test_a_bad_argument_gets_one_clear_sentence(make, sentence):
 def test_the_registry_holds_every_set():
     members = {WholeSpace, Box, NonNegative, L1Ball, L2Ball, LqBall, Simplex, Product}
     assert {type(region) for region in SETS} == members == set(ConvexSet.__subclasses__())
+
+
+def bent(region, y):
+    """The coordinates in which y + t may lie outside of the set whatever y is: those without room, and those of a simplex."""
+    if isinstance(region, Product):
+        return np.concatenate([bent(part, block) for part, block in region.blocks(y)])
+    if isinstance(region, Box):
+        lower, upper = region.bounds_like(y)
+        return lower == upper
+    return np.full(y.shape, isinstance(region, Simplex))
+
+
+@every_set
+@given(x=vectors, corner=arrays(float, DIMENSION, elements=st.sampled_from([-1.0, 0.3, 1.0])), exponent=st.integers(-12, 1))
+def test_the_cube_around_an_inner_point_lies_in_the_set(region, x, corner, exponent):
+    x, margin = region.project(x), min(10.0**exponent, region.depth(DIMENSION))
+    y = region.inner(x, margin * (1 - 1e-12))
+    reached = y + np.where(bent(region, y), 0.0, margin * (1 - 1e-12) * corner)
+    tolerance = 1e-13 if isinstance(region, (Simplex, Product)) else 0.0
+    assert region.contains(y, tolerance)
+    assert region.contains(reached, tolerance)
+
+
+@every_set
+@given(x=vectors, exponent=st.integers(-12, 0))
+def test_an_inner_point_is_near_and_is_the_point_itself_if_that_is_deep_enough(region, x, exponent):
+    x, margin = region.project(x), min(10.0**exponent, region.depth(DIMENSION))
+    y = region.inner(x, margin)
+    assert norm(y - x) <= DIMENSION * margin * (1 + 1e-9) + 1e-13 * norm(x)
+    np.testing.assert_allclose(region.inner(y, margin), y, rtol=0.0, atol=1e-13 * (1.0 + norm(y)))
+
+
+@every_set
+@given(x=vectors)
+def test_clipping_leaves_points_of_the_set_where_they_are(region, x):
+    p = region.project(x)
+    assert np.abs(region.clipped(p) - p).max() <= 1e-13 * (1 + np.abs(p).max())
+
+
+def test_a_box_is_as_deep_as_its_narrowest_coordinate_that_is_not_fixed():
+    assert Box(np.array([0.0, 1.0, 2.0]), np.array([1.0, 1.0, 2.5])).depth(3) == 0.25
+    assert Box(np.array([0.0, 1.0]), np.array([1.0, 1.0])).is_flat
+    assert not Box(0.0, 1.0).is_flat
+    assert Box(0.0, np.inf).depth(3) == np.inf
+    assert Product([(Box(0.0, 1.0), 2), (L2Ball(1.0), 4)]).depth(6) == 0.5

@@ -54,6 +54,11 @@ class Orthogonal(Directions):
         if self.start is not None:
             nonnegative_int("Orthogonal(start=...)", self.start)
 
+    @property
+    def largest_entry(self) -> float:
+        """What no |u_i| exceeds."""
+        return 1.0 if self._is_binary else math.sqrt(2.0)
+
     def row(self, j: int, reference: Array) -> Array:
         if not self._is_binary:
             return like(self._hartley_row(j), reference)

@@ -10,6 +10,7 @@ import numpy as np
 from zolal._array import Array, copied, namespace
 from zolal.directions import Directions
 from zolal.estimators.base import Query, SampleKey, moves_every_coordinate, points_in_rows
+from zolal.sets import ConvexSet
 
 
 class Probe(NamedTuple):
@@ -26,13 +27,15 @@ class Probe(NamedTuple):
 class Survey:
     """The probes around some base points, in their order; as small as a QueryBatch, whatever the dimension.
 
-    optional: whether the solver can do without any of the values.
+    optional: whether the solver can do without any of the values. clip: a set that shifted points are brought back to, where a coordinate
+    of it is fixed, so that u moves the others alone.
     """
 
     bases: tuple[Array, ...]
     directions: Directions
     probes: tuple[Probe, ...]
     optional: bool = False
+    clip: ConvexSet | None = None
 
     def __len__(self) -> int:
         return len(self.probes)
@@ -53,7 +56,10 @@ class Survey:
 
     def point(self, i: int) -> Array:
         base, direction, length, _ = self.probes[i]
-        return copied(self.bases[base]) if direction is None else self.directions.shift(self.bases[base], length, direction)
+        if direction is None:
+            return copied(self.bases[base])
+        point = self.directions.shift(self.bases[base], length, direction)
+        return point if self.clip is None else self.clip.clipped(point)
 
     def points(self, start: int, stop: int) -> Array:
         return namespace(self.bases[0]).stack([self.point(i) for i in range(start, stop)])

@@ -1,11 +1,12 @@
 """What a simple convex set offers: its projection, a membership test and its normal cone."""
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any
 
 from scipy.optimize import minimize_scalar
 
-from zolal._array import Array, norm
+from zolal._array import Array, namespace, norm
 from zolal._checks import require
 from zolal.errors import UnsupportedError
 
@@ -27,6 +28,27 @@ class ConvexSet(ABC):
     def dimension(self) -> int | None:
         """The dimension that the set prescribes, or None when it fits every dimension."""
         return None
+
+    def inner(self, x: Array, margin: float) -> Array:
+        """A point y near x such that y + t lies in the set whenever |t_i| <= margin for all i, rounding included; x where it is one.
+
+        Where `margin` exceeds `depth`, y lies as deep as the set allows. A set without an inside, as the simplex, or one that does not know
+        it returns x.
+        """
+        return x
+
+    def depth(self, dimension: int) -> float:
+        """The largest margin that `inner` keeps, coordinates without any room left aside; infinite where nothing is in the way."""
+        return math.inf
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether some coordinate has no room at all, so that `inner` leaves it where it is."""
+        return False
+
+    def clipped(self, x: Array) -> Array:
+        """`x` brought back into the set, where that turns a small step in a straight line into another one, whatever the step."""
+        return x
 
     def project_soft(self, x: Array, threshold: float) -> Array:
         """Argmin over y in the set of ||y - x||^2 / 2 + threshold ||y||_1."""
@@ -63,6 +85,12 @@ def ray_distance(g: Array, ray: Array, p: float) -> float:
     # the minimiser satisfies ||g + t direction||_p <= ||g||_p, hence t <= 2 ||g||_p / ||direction||_p
     upper = 2.0 * norm(g, p) / norm(direction, p)
     return smallest_norm(lambda t: g + t * direction, upper, p) if upper > 0 else 0.0
+
+
+def scaled_to(x: Array, length: float, radius: float) -> Array:
+    """`x`, whose norm is `length`, shortened to the radius where it is longer, rounding included; 0 where the radius is not positive."""
+    radius = max(radius, 0.0) * (1.0 - 16.0 * float(namespace(x).finfo(x.dtype).eps))
+    return x if length <= radius else x * (radius / length)
 
 
 def bounded_by(value: float, bound: float, tolerance: float) -> bool:

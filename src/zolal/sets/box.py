@@ -7,6 +7,8 @@ from zolal._array import Array, like, namespace, norm, soft_threshold, to_numpy
 from zolal.errors import InvalidArgumentError
 from zolal.sets.base import TOLERANCE, ConvexSet
 
+ROUNDINGS = 1e-14  # of a bound, up to which its distance from the other one is none
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -58,6 +60,36 @@ class Box(ConvexSet):
     def contains(self, x: Array, tolerance: float = TOLERANCE) -> bool:
         xp = namespace(x)
         return bool(xp.all(xp.abs(x - self.project(x)) <= tolerance * (1.0 + xp.abs(x))))
+
+    def inner(self, x: Array, margin: float) -> Array:
+        xp = namespace(x)
+        lower, upper = self.bounds_like(x)
+        rounding, zero = 8.0 * float(xp.finfo(x.dtype).eps), xp.zeros_like(x)
+        low, high = (xp.where(xp.isfinite(bound), bound, zero) for bound in (lower, upper))
+        from_lower, from_upper = lower + margin + rounding * (margin + xp.abs(low)), upper - margin - rounding * (margin + xp.abs(high))
+        deep = xp.where(from_lower > from_upper, 0.5 * low + 0.5 * high, xp.minimum(xp.maximum(x, from_lower), from_upper))
+        return self.project(deep)
+
+    def depth(self, dimension: int) -> float:
+        half = 0.5 * np.broadcast_to(self._widths, (dimension,))
+        return float(np.min(half, initial=np.inf, where=~np.broadcast_to(self._fixed, (dimension,))))
+
+    @property
+    def is_flat(self) -> bool:
+        return bool(np.any(self._fixed))
+
+    def clipped(self, x: Array) -> Array:
+        return self.project(x)
+
+    @property
+    def _widths(self) -> np.ndarray:
+        return np.asarray(self.upper, dtype=float) - np.asarray(self.lower, dtype=float)
+
+    @property
+    def _fixed(self) -> np.ndarray:
+        """Where the bounds are equal up to rounding."""
+        size = np.maximum(np.abs(self.lower), np.abs(self.upper))
+        return self._widths <= ROUNDINGS * np.where(np.isfinite(size), size, 0.0)
 
     def project_soft(self, x: Array, threshold: float) -> Array:
         return self.project(soft_threshold(x, threshold))

@@ -4,7 +4,7 @@ from typing import final
 from zolal._array import Array, maximum, namespace, norm, soft_threshold
 from zolal._checks import positive
 from zolal.sets._sorting import project_simplex
-from zolal.sets.base import TOLERANCE, ConvexSet, bounded_by, smallest_norm
+from zolal.sets.base import TOLERANCE, ConvexSet, bounded_by, scaled_to, smallest_norm
 
 
 @final
@@ -25,6 +25,15 @@ class L1Ball(ConvexSet):
 
     def contains(self, x: Array, tolerance: float = TOLERANCE) -> bool:
         return bounded_by(norm(x, 1.0), self.radius, tolerance)
+
+    def inner(self, x: Array, margin: float) -> Array:
+        return scaled_to(x, norm(x, 1.0), self.radius - margin * x.shape[0])
+
+    def depth(self, dimension: int) -> float:
+        return self.radius / dimension
+
+    def clipped(self, x: Array) -> Array:
+        return self.project(x)
 
     def project_soft(self, x: Array, threshold: float) -> Array:
         return self.project(soft_threshold(x, threshold))

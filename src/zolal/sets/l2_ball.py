@@ -1,9 +1,10 @@
+import math
 from dataclasses import dataclass
 from typing import final
 
 from zolal._array import Array, norm, soft_threshold
 from zolal._checks import positive
-from zolal.sets.base import TOLERANCE, ConvexSet, bounded_by, ray_distance
+from zolal.sets.base import TOLERANCE, ConvexSet, bounded_by, ray_distance, scaled_to
 
 
 @final
@@ -22,6 +23,15 @@ class L2Ball(ConvexSet):
 
     def contains(self, x: Array, tolerance: float = TOLERANCE) -> bool:
         return bounded_by(norm(x), self.radius, tolerance)
+
+    def inner(self, x: Array, margin: float) -> Array:
+        return scaled_to(x, norm(x), self.radius - margin * math.sqrt(x.shape[0]))
+
+    def depth(self, dimension: int) -> float:
+        return self.radius / math.sqrt(dimension)
+
+    def clipped(self, x: Array) -> Array:
+        return self.project(x)
 
     def project_soft(self, x: Array, threshold: float) -> Array:
         return self.project(soft_threshold(x, threshold))

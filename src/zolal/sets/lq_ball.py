@@ -5,7 +5,7 @@ from typing import final
 from zolal._array import Array, maximum, namespace, norm, soft_threshold
 from zolal._checks import is_number, positive, require
 from zolal._roots import bounded_exp, increasing_root, log_coordinate_root
-from zolal.sets.base import TOLERANCE, ConvexSet, bounded_by, ray_distance
+from zolal.sets.base import TOLERANCE, ConvexSet, bounded_by, ray_distance, scaled_to
 
 
 @final
@@ -54,6 +54,16 @@ class LqBall(ConvexSet):
 
     def contains(self, x: Array, tolerance: float = TOLERANCE) -> bool:
         return bounded_by(norm(x, self.q), self.radius, tolerance)
+
+    def inner(self, x: Array, margin: float) -> Array:
+        return scaled_to(x, norm(x, self.q), self.radius - margin * x.shape[0] ** (1.0 / self.q))
+
+    def depth(self, dimension: int) -> float:
+        return self.radius / dimension ** (1.0 / self.q)
+
+    def clipped(self, x: Array) -> Array:
+        length = norm(x, self.q)
+        return x if length <= self.radius else x * (self.radius / length)
 
     def project_soft(self, x: Array, threshold: float) -> Array:
         return self.project(soft_threshold(x, threshold))

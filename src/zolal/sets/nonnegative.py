@@ -17,6 +17,12 @@ class NonNegative(ConvexSet):
         xp = namespace(x)
         return bool(xp.all(x >= -tolerance * (1.0 + xp.abs(x))))
 
+    def inner(self, x: Array, margin: float) -> Array:
+        return maximum(x, margin * (1.0 + 8.0 * float(namespace(x).finfo(x.dtype).eps)))
+
+    def clipped(self, x: Array) -> Array:
+        return self.project(x)
+
     def project_soft(self, x: Array, threshold: float) -> Array:
         return maximum(x - threshold, 0.0)
 

@@ -32,6 +32,19 @@ class Product(Blocks[ConvexSet], ConvexSet):
     def contains(self, x: Array, tolerance: float = TOLERANCE) -> bool:
         return all(region.contains(block, tolerance) for region, block in self.blocks(x))
 
+    def inner(self, x: Array, margin: float) -> Array:
+        return concatenate([region.inner(block, margin) for region, block in self.blocks(x)])
+
+    def depth(self, dimension: int) -> float:
+        return min(region.depth(size) for region, size in self.parts)
+
+    @property
+    def is_flat(self) -> bool:
+        return any(region.is_flat for region, _ in self.parts)
+
+    def clipped(self, x: Array) -> Array:
+        return concatenate([region.clipped(block) for region, block in self.blocks(x)])
+
     def project_soft(self, x: Array, threshold: float) -> Array:
         return concatenate([region.project_soft(block, threshold) for region, block in self.blocks(x)])
 

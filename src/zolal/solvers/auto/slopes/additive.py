@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -24,6 +24,8 @@ MEDIAN_DISTANCE = 0.954  # of two normal numbers, in standard deviations
 @dataclass(frozen=True)
 class Additive(Noise):
     """Equal calls give unequal values. variance: of one evaluation."""
+
+    reach: ClassVar[float] = 2.0
 
     @staticmethod
     def first_survey(directions: Orthogonal, x: Array, lengths: tuple[float, float]) -> Survey:
@@ -69,7 +71,7 @@ class Additive(Noise):
         change, change_variance = (value - anchor.value, variance + anchor.variance) if anchor is not None else (0.0, math.inf)
         repeat = 0.5 * float(values[-1] - values[-2]) ** 2 if len(values) > 2 * n else None
         noises = self.variance / (2.0 * lengths**2)
-        return Reading(directions, slopes, noises, value, variance, change, change_variance, curvature, short, repeat)
+        return Reading(directions, slopes, noises, value, variance, change, change_variance, curvature, short, survey.bases[0], repeat)
 
     def paced(self, pace: Pace, move: Move, reading: Reading, rise: float, feasible: bool, went: float) -> tuple[Pace, bool]:
         """s lags behind, so the largest curvature seen lately sets the pace."""

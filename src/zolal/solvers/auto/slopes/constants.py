@@ -30,6 +30,7 @@ class Constants:
     longest_share: float = 0.05  # of a bounded region's diameter that a noisy difference may reach
     length_evidence: float = 12.0  # innovations of each length before one of them is preferred
     rounding_lengths: float = 16.0  # roundings of the largest coordinate that a difference measures, at the least
+    deepest: float = 0.5  # of a region's depth that differences may fill; all of it would leave no choice of their middle
     rough: float = 1e-6  # the share of rounding in the square of a slope from which on differences grow
 
     # noise
@@ -52,6 +53,7 @@ class Constants:
     measuring_step: float = 0.1  # sizes; the longest step along the largest gradient that still measures stationarity
     sure: float = 4.0  # standard errors by which the objective must have risen before a step is taken back
     known: float = 0.3  # the spread of a curvature, in units of 1/step size, up to which it is believed
+    least_seen: float = 0.25  # of the square of a step that values next to x must have seen of it before they judge it
     change_rounding: float = 3e-14  # changes of f in units of f that rounding explains
     rise_rounding: float = 1e-12  # the same for a step that is to be taken back
     curvature_memory: float = 0.995  # of the largest curvature along noisy steps, per step

@@ -49,18 +49,19 @@ class Estimate:
         return sparse.estimate if sparse.is_better and norm(sparse.estimate) > 0.0 else self.gradient
 
     def after(self, x: Array, reading: Reading, noise: Noise, worse: bool) -> tuple["Estimate", np.ndarray]:
-        """The estimate carried to x and corrected there, and what it foretold wrongly of each slope.
+        """The estimate carried to where the slopes were measured, corrected, and carried to x; and what it foretold wrongly of each slope.
 
         worse: whether the point is left again, so that its gradient says nothing of the size of others.
         """
-        directions, slopes, s = reading.directions, reading.slopes, self.gradient
-        if reading.curvature.significant:
-            s = s + reading.curvature.mean * (x - self.located)
+        directions, slopes = reading.directions, reading.slopes
+        curvature = reading.curvature.mean if reading.curvature.significant else 0.0
+        s = self.gradient + curvature * (reading.base - self.located) if curvature else self.gradient
         errors = slopes - to_numpy(directions.dot(s))
         concentrated = self.concentrated
         if x.shape[0] >= SMALLEST and noise.may_be_sparse:
             concentrated = concentrated.judged(directions, slopes, errors).absorb(directions, slopes)
         gradient, filtered = corrected(s, directions, slopes, reading.variances, self.filter)
+        gradient = gradient + curvature * (x - reading.base) if curvature else gradient
         size = self.gradient_size if worse else max(self.gradient_size, math.sqrt(reading.gradient_square))
         return Estimate(x, gradient, filtered, concentrated, reading.curvature, size, noise.surprise(errors)), errors
 

@@ -36,7 +36,7 @@ class Exact(Noise):
         value, slopes = float(values[0]), (values[1:] - values[0]) / length
         change, change_variance = (value - anchor.value, 0.0) if anchor is not None else (0.0, math.inf)
         rounding = np.full(len(slopes), (ROUNDING * abs(value) / length) ** 2)
-        return Reading(directions, slopes, rounding, value, 0.0, change, change_variance, curvature, slopes == slopes)
+        return Reading(directions, slopes, rounding, value, 0.0, change, change_variance, curvature, slopes == slopes, survey.bases[0])
 
     def surprise(self, errors: np.ndarray) -> float:
         there = errors[~np.isnan(errors)]

@@ -29,6 +29,7 @@ class Noise(ABC):
     weight: float = 0.0
 
     is_exact: ClassVar[bool] = False
+    reach: ClassVar[float] = 1.0  # the longest difference in units of the shortest
     may_be_sparse: ClassVar[bool] = True  # whether a sparse estimate is kept beside s
 
     def seen(self, square: float) -> Self:

@@ -6,9 +6,13 @@ from zolal._array import Array
 
 
 class Anchor(NamedTuple):
-    """A point that has been measured: x, f(x) with its variance, and whether it satisfied the constraints."""
+    """A point that has been measured: x, and whether it satisfied the constraints.
+
+    base: the point next to x, around which differences stay in X. value: f there, with its variance.
+    """
 
     x: Array
+    base: Array
     value: float
     variance: float
     feasible: bool

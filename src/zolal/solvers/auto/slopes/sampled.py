@@ -63,9 +63,9 @@ class Sampled(Noise):
         slopes = (values[len(survey.bases) :] - values[0]) / survey.smoothing
         noises, everywhere = np.full(len(slopes), self.variance), slopes == slopes
         if anchor is None:
-            return Reading(directions, slopes, noises, 0.0, 0.0, 0.0, math.inf, curvature, everywhere)
+            return Reading(directions, slopes, noises, 0.0, 0.0, 0.0, math.inf, curvature, everywhere, survey.bases[0])
         if len(survey.bases) == 1:
-            return Reading(directions, slopes, noises, anchor.value, anchor.variance, 0.0, math.inf, curvature, everywhere)
+            return Reading(directions, slopes, noises, anchor.value, anchor.variance, 0.0, math.inf, curvature, everywhere, survey.bases[0])
         x, before, _, start, returned = survey.bases
         at_x, at_anchor, halfway, at_start, at_returned = (float(value) for value in values[:5])
         spread = self.variance / directions.dimension
@@ -74,7 +74,8 @@ class Sampled(Noise):
         variance = (1.0 - fresh) ** 2 * anchor.variance + fresh**2 * spread * norm(returned - start) ** 2
         second = 4.0 * (at_x + at_anchor - 2.0 * halfway)
         change_variance = spread * norm(x - before) ** 2
-        return Reading(directions, slopes, noises, value, variance, at_x - at_anchor, change_variance, curvature, everywhere, None, second)
+        change = at_x - at_anchor
+        return Reading(directions, slopes, noises, value, variance, change, change_variance, curvature, everywhere, x, None, second)
 
     def num_directions(self, dimension: int, gain: float, steps: int) -> int:
         return max(CONSTANTS.sampled_directions, dimension // CONSTANTS.directions_share)

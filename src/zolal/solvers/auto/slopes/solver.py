@@ -14,6 +14,7 @@ from zolal.kkt import kkt_measures
 from zolal.mirror import Euclidean, MirrorMap, bregman_step
 from zolal.problem import Problem, SlackForm
 from zolal.regularizers import Zero
+from zolal.sets import ConvexSet
 from zolal.solvers.auto.slopes.additive import Additive
 from zolal.solvers.auto.slopes.constants import CONSTANTS
 from zolal.solvers.auto.slopes.estimate import Estimate
@@ -52,7 +53,7 @@ class Slopes(Solver[SlopesState]):
         form = SlackForm(problem, problem.equalities(x0))
         bregman_step(self.mirror, problem.region, problem.regularizer, x0, 0.0 * x0, 1.0)  # an unsupported pair is told before any query
         stepper = Stepper(form, self.mirror, length_scale(problem.region, x0, x0))
-        x, _ = stepper.restored(x0, most=CONSTANTS.first_restorations, target=1e-6)
+        x, _ = stepper.restored(problem.region.clipped(x0), most=CONSTANTS.first_restorations, target=1e-6)
         scale = length_scale(problem.region, x0, x)
         z = form.start(x)
         c = form.value(z)
@@ -75,23 +76,27 @@ class Slopes(Solver[SlopesState]):
         )
 
     def ask(self, state: SlopesState) -> Survey:
-        x, length = state.x, state.difference_length
+        length = state.difference_length
         match state.phase:
-            case FirstLook():
-                directions = self._directions(state, CONSTANTS.first_directions)
-                forward = (
-                    () if _may_leap(state) else (Probe(0, j, length) for j in range(directions.count))
-                )  # that serve if there is no noise
-                return Survey((x,), directions, (Probe(), Probe(), *forward))
             case Leaping():
-                return Survey((x,), self._directions(state, 1), (Probe(),), optional=True)
+                return Survey((state.x,), self._directions(state, 1), (Probe(),), optional=True)
+            case FirstLook() if _may_leap(state):
+                return Survey((state.x,), self._directions(state, CONSTANTS.first_directions), (Probe(), Probe()))
+            case FirstLook():
+                directions, base = self._around(state, CONSTANTS.first_directions, length)
+                forward = (Probe(0, j, length) for j in range(directions.count))  # that serve if there is no noise
+                survey = Survey((base,), directions, (Probe(), Probe(), *forward))
             case NoiseLook():
-                return Additive.first_survey(self._directions(state, 4), x, state.first_lengths)
+                directions, base = self._around(state, 4, max(state.first_lengths))
+                survey = Additive.first_survey(directions, base, state.first_lengths)
             case SampleLook():
-                return Sampled.first_survey(self._directions(state, CONSTANTS.sample_pairs), x, length)
-        count = self._count(state)
-        looks = state.noise.looks(state.steps, count)
-        return state.noise.survey(self._directions(state, count), x, _other_points(state) if looks else (), length, looks)
+                directions, base = self._around(state, CONSTANTS.sample_pairs, length)
+                survey = Sampled.first_survey(directions, base, length)
+            case _:
+                directions, base = self._around(state, self._count(state), length * state.noise.reach)
+                looks = state.noise.looks(state.steps, directions.count)
+                survey = state.noise.survey(directions, base, _other_points(state, base) if looks else (), length, looks)
+        return replace(survey, clip=_clip(state, directions, survey))
 
     def tell(self, state: SlopesState, values: np.ndarray) -> SlopesState:
         survey, values = self.ask(state), np.asarray(values, dtype=float)
@@ -126,7 +131,7 @@ class Slopes(Solver[SlopesState]):
         if noisy:
             return replace(state, phase=NoiseLook())
         if _may_leap(state):
-            state = replace(state, used=0, start=Anchor(state.x, float(values[0]), 0.0, True))
+            state = replace(state, used=0, start=Anchor(state.x, state.x, float(values[0]), 0.0, True))
             return self._leapt(state, Leaps.start(state.x, float(values[0])))
         regular = Survey(survey.bases, survey.directions, survey.probes[1:])
         state = replace(state, phase=Running())
@@ -139,7 +144,7 @@ class Slopes(Solver[SlopesState]):
         """
         form = state.form
         fresh = Gaussian(form.problem.dimension, 1, seed=state.seed, iteration=state.k).row(0, leaps.best)
-        target = leaps.target(self.mirror, form.problem.region, fresh)
+        target = form.problem.region.clipped(leaps.target(self.mirror, form.problem.region, fresh))
         state = replace(state, best=Candidate(form.start(leaps.best), state.multipliers, None))
         if not leaps.have_ended and norm(target - leaps.best) > 0.0:
             return replace(state, phase=Leaping(leaps), z=form.start(target))
@@ -156,7 +161,7 @@ class Slopes(Solver[SlopesState]):
         state = self._estimated(state, reading, worse)
         stuck = state.move is not None and state.move.length <= CONSTANTS.smallest_step * state.scale
         feasible = Stepper(state.form, self.mirror, state.scale).is_feasible(state.x)
-        here = Anchor(state.x, reading.value, reading.variance, feasible)
+        here = Anchor(state.x, reading.base, reading.value, reading.variance, feasible)
         base = state.anchor if worse and state.anchor is not None else here
         state = replace(state, start=state.start or here, anchor=base, move=None, steps=state.steps + 1)
         if isinstance(state.noise, Sampled):
@@ -188,8 +193,13 @@ class Slopes(Solver[SlopesState]):
         if tiny or abs(move.linear) <= CONSTANTS.change_rounding * abs(reading.value):  # rounding is all that such a step shows
             grown = step_size if move.length == 0.0 else 2.0 * step_size
             return replace(state, pace=state.pace._replace(step_size=grown)), False
+        if not isinstance(state.noise, Sampled):
+            seen = reading.step_seen(anchor, state.x, state.estimate.leading)
+            if seen is None:
+                return state, False
+            reading = seen
         rise = reading.change + h.value(state.x) - h.value(anchor.x)
-        pace, worse = state.noise.paced(state.pace, move, reading, rise, anchor.feasible, norm(state.x - anchor.x))
+        pace, worse = state.noise.paced(state.pace, move, reading, rise, anchor.feasible, norm(reading.base - anchor.x))
         return replace(state, pace=pace), worse
 
     def _estimated(self, state: SlopesState, reading: Reading, worse: bool) -> SlopesState:
@@ -296,6 +306,11 @@ class Slopes(Solver[SlopesState]):
             f"With exact values and {d} variables a method that models f's curvature, such as SciPy's COBYQA, may need fewer evaluations."
         )
 
+    def _around(self, state: SlopesState, count: int, longest: float) -> tuple[Orthogonal, Array]:
+        """Directions, and the point next to x around which differences up to a length stay in X."""
+        directions = self._directions(state, count)
+        return directions, state.form.problem.region.inner(state.x, longest * directions.largest_entry)
+
     def _directions(self, state: SlopesState, count: int) -> Orthogonal:
         return Orthogonal(state.form.problem.dimension, count, seed=state.seed, iteration=state.k, start=state.used)
 
@@ -303,12 +318,24 @@ class Slopes(Solver[SlopesState]):
         return state.noise.num_directions(state.form.problem.dimension, state.estimate.filter.gain, state.steps)
 
 
-def _other_points(state: SlopesState) -> tuple[Array, ...]:
+def _other_points(state: SlopesState, x: Array) -> tuple[Array, ...]:
     """Where one sample looks beside x: at the anchor, halfway there, at the start and at the mean of the iterates, all of them in X."""
-    anchor, start, mean, x = state.anchor, state.start, state.mean, state.x
+    anchor, start, mean, region = state.anchor, state.start, state.mean, state.form.problem.region
     if anchor is None or start is None:
         return ()
-    return anchor.x, 0.5 * (anchor.x + x), start.x, x if mean is None else mean.x
+    return anchor.x, region.clipped(0.5 * (anchor.x + x)), start.x, x if mean is None else region.clipped(mean.x)
+
+
+def _clip(state: SlopesState, directions: Orthogonal, survey: Survey) -> ConvexSet | None:
+    """X where differences must be brought back to it: a coordinate is fixed, or has less room than rounding leaves a difference.
+
+    A region of one point has room for no difference at all; there they leave it.
+    """
+    region, d = state.form.problem.region, directions.dimension
+    if diameter(region, d) == 0.0:
+        return None
+    longest = max((abs(probe.length) for probe in survey.probes), default=0.0) * directions.largest_entry
+    return region if region.is_flat or longest > region.depth(d) else None
 
 
 def _may_leap(state: SlopesState) -> bool:

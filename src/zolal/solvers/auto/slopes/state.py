@@ -7,6 +7,7 @@ from typing import final
 import numpy as np
 
 from zolal._array import Array, namespace, norm
+from zolal.directions import Orthogonal
 from zolal.solvers.auto.slopes.constants import CONSTANTS
 from zolal.solvers.auto.slopes.estimate import Estimate
 from zolal.solvers.auto.slopes.extent import diameter
@@ -53,23 +54,31 @@ class SlopesState(State):
 
     @property
     def difference_length(self) -> float:
-        """The shorter length of a difference per coordinate, at the least one that rounding does not swallow."""
+        """The shorter length of a difference per coordinate: one that X has room for, and that rounding does not swallow."""
         least = CONSTANTS.rounding_lengths * rounding(self.x) * norm(self.x, math.inf)
-        return max(self.lengths.radius / math.sqrt(self.form.problem.dimension), least)
+        length = self.lengths.radius / math.sqrt(self.form.problem.dimension)
+        return max(min(length, self.deepest_length / self.noise.reach), least)
 
     @property
     def first_lengths(self) -> tuple[float, float]:
         """The two lengths per coordinate of the first noisy differences."""
         root = math.sqrt(self.form.problem.dimension)
         short, long = CONSTANTS.first_noisy_lengths
-        return short * self.scale / root, long * self.scale / root
+        share = min(1.0, self.deepest_length / (long * self.scale / root))
+        return share * short * self.scale / root, share * long * self.scale / root
+
+    @property
+    def deepest_length(self) -> float:
+        """The longest difference per coordinate that X has room for."""
+        d = self.form.problem.dimension
+        return CONSTANTS.deepest * self.form.problem.region.depth(d) / Orthogonal(d, 1).largest_entry
 
     @property
     def longest_difference(self) -> float:
         """Up to where noisy differences may grow: in an unbounded region as far as the run has come."""
         across = diameter(self.form.problem.region, self.form.problem.dimension)
         if math.isfinite(across):
-            return CONSTANTS.longest_share * across
+            return min(CONSTANTS.longest_share * across, self.deepest_length / self.noise.reach * math.sqrt(self.x.shape[0]))
         start = self.start.x if self.start is not None else self.x
         return 2.0 * max(norm(self.x), norm(self.x - start), 0.1 * self.scale)
 

@@ -69,7 +69,7 @@ class Stepper:
                     break
             else:
                 break
-            x, left = trial, after
+            x, left = plain.clipped(trial), after
         return x, left
 
     def is_feasible(self, x: Array) -> bool:
@@ -100,7 +100,7 @@ class Stepper:
         feasible = before <= self.tolerance
         for _ in range(CONSTANTS.halvings):
             found = self.minimiser(x, s, step_size, multipliers, rows, lengths)
-            new = self.restored(found.x)[0] if len(lengths) else found.x
+            new = self.restored(found.x)[0] if len(lengths) else self.form.problem.region.clipped(found.x)
             left = self.violation(model, lengths, new)
             bend = norm(new - found.x)
             if left <= max(before, self.tolerance) and (not feasible or bend <= 0.5 * norm(found.x - x) + 1e-6 * self.scale):
