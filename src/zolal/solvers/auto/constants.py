@@ -14,9 +14,7 @@ class Constants:
     first_third: float = 0.3  # s_3 before anything is known
     common_curvature: float = 3.0  # s_h in units of s_H sqrt(d): how much more alike than unlike directions are
     prior_spread: float = 3.0  # of log s_H and log s_3 about these: a factor of 20
-    noise_jumps: tuple[float, ...] = (1e-9, 1e-6, 1e-3)  # rho to try where equal points gave equal values
-    unexpected_noise: float = 10.0  # log likelihood that it takes to believe in noise where equal points gave equal values
-    search_growth: float = 0.125  # the growth of the number of values after which scales are looked for again
+    search_share: float = 0.125  # the part of the values that is new when scales are looked for again
     search_moves: int = 12  # by a factor of 2 each
     rounding: float = 4.0  # units in the last place of f that count as noise
     most_points: int = 1200  # whose factor takes a few milliseconds
@@ -26,6 +24,7 @@ class Constants:
     most_variables: int = 300  # for which a factor is affordable; above, slopes
     first_radius: float = 0.1  # Delta at the start, in units of the variables' scale times sqrt(d)
     ignorance: float = 1.0  # trace of the gradient's covariance above which, in units of |g|^2, one looks rather than steps
+    pressed: float = 2.0  # standard deviations by which a gradient presses against what is surely active
     look_radius: float = 0.5  # of Delta, where a look goes without noise
     longest_look: float = 2.0  # of Delta, where a look may go with noise
     repeats: int = 4  # values at the start where two of them differ

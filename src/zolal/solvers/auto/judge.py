@@ -26,7 +26,7 @@ def judged(state: "ModelledState", u: np.ndarray, value: float) -> "ModelledStat
     belief, trial = state.belief, state.trial
     assert belief is not None
     if not math.isfinite(value) or _absurd(belief, value):
-        return replace(state, radius=0.5 * min(state.radius, float(np.linalg.norm(u - belief.centre))), failures=0)
+        return replace(state, radius=0.25 * min(state.radius, float(np.linalg.norm(u - belief.centre))), failures=0)
     noise = 0.0 if belief.is_exact else belief.noise
     margin = CONSTANTS.noise_margin * noise
     fallen = belief.value - value

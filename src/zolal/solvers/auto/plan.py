@@ -6,6 +6,7 @@ from typing import final
 
 import numpy as np
 
+from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.programme import Rows, solve
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.terrain import Terrain
@@ -42,7 +43,8 @@ class Here:
         short = radius / max(norm, 1e-300)  # along the gradient as far as the radius
         lower, upper = terrain.lower - u, terrain.upper - u
         found = solve(np.eye(len(u)) / short, gradient, rows, lower, upper, radius)
-        normals = _surely_active(rows, lower, upper, gradient, covariance, found.multipliers, found.step, radius)
+        sure = CONSTANTS.pressed * (1.0 + 2.0 / max(len(belief.values) - 1, 1))  # few values do not even tell their own spread
+        normals = _surely_active(rows, lower, upper, gradient, sure**2 * covariance, found.multipliers, TOUCHING * radius)
         free = covariance - normals.T @ (normals @ covariance) if len(normals) else covariance
         left = free - (free @ normals.T) @ normals if len(normals) else free
         along = gradient - normals.T @ (normals @ gradient) if len(normals) else gradient
@@ -54,10 +56,10 @@ class Here:
 
 def _surely_active(
     rows: Rows, lower: np.ndarray, upper: np.ndarray, gradient: np.ndarray, covariance: np.ndarray, multipliers: np.ndarray,
-    step: np.ndarray, radius: float,
+    near: float,
 ) -> np.ndarray:  # fmt: skip
     """Orthonormal normals of the equalities, and of the active rows and bounds that the gradient presses against by more than its doubt."""
-    d, near = len(gradient), TOUCHING * radius
+    d = len(gradient)
     equal = rows.are_equalities
     chosen = [rows.jacobian[equal] / rows.lengths[equal][:, None]]
     at_low, at_high = lower >= -near, upper <= near

@@ -56,8 +56,8 @@ class Quadratic:
 
     points: u_i, shape (N, d). values: F_i; weights: of how many evaluations each is the mean. repeats: what equal points have said of the
     noise, which stays when they are far away and forgotten. centre, length: the frame of a. scales: of the prior. built: how many of the rows were factorised
-    at once; those after them were added one by one, so that a belief that is read from a file has the same bits. searched: the number of
-    values at which the scales were last looked for. least: the least rho, which is that of rounding.
+    at once; those after them were added one by one, so that a belief that is read from a file has the same bits. unsearched: the
+    values that have come since the scales were last looked for. least: the least rho, which is that of rounding.
     """
 
     points: np.ndarray
@@ -68,7 +68,7 @@ class Quadratic:
     length: float
     scales: Scales
     built: int
-    searched: int = 0
+    unsearched: int = 0
     least: float = 1.0
     _kept: "_Factor | None" = field(default=None, init=False, repr=False)
 
@@ -89,6 +89,7 @@ class Quadratic:
     def told(self, point: np.ndarray, value: float) -> "Quadratic":
         """After one more value; the factor grows by a row."""
         new = replace(self, points=np.vstack([self.points, point]), values=np.append(self.values, value), weights=np.append(self.weights, 1.0))
+        new = replace(new, unsearched=self.unsearched + 1)
         factor = self._factor
         object.__setattr__(new, "_kept", factor.grown(self._row(factor, point), value - self._origin))
         return new
@@ -142,19 +143,19 @@ class Quadratic:
 
     @property
     def is_exact(self) -> bool:
-        """Whether rounding is all the noise there is."""
-        return self.scales.noise <= self.least
+        """Whether equal points have given equal values."""
+        return not self.repeats.number
 
     @property
     def is_full(self) -> bool:
         return len(self.values) >= self.capacity + CONSTANTS.spare_points
 
     def fitted(self) -> "Quadratic":
-        """With the likeliest scales among neighbours, looked for again whenever the values are an eighth more."""
+        """With the likeliest scales among neighbours, looked for again whenever an eighth of the values is new."""
         number = len(self.values)
-        if number < self.searched * (1.0 + CONSTANTS.search_growth):
+        if self.unsearched < CONSTANTS.search_share * number:
             return self
-        start = replace(self, searched=number, built=number, least=self._rounding_share)
+        start = replace(self, unsearched=0, built=number, least=self._rounding_share)
         return replace(start, scales=_Likelihood(start).climbed(self.scales)) if number > 2 else start
 
     # what the posterior says
@@ -399,7 +400,6 @@ class _Likelihood:
         self.squares = np.diagonal(self.products).copy()
         self.share = CONSTANTS.common_curvature * math.sqrt(d)
         self.first = (CONSTANTS.first_curvature / math.sqrt(d), CONSTANTS.first_third)
-        self.enough = len(self.values) > 2 * d + CONSTANTS.spare_points  # values that tell noise from curvature
         self.seen: dict[Scales, float] = {}
 
     def __call__(self, scales: Scales) -> float:
@@ -423,8 +423,7 @@ class _Likelihood:
         fit = -0.5 * (number - 1 + self.repeats.number) * math.log(square) - 0.5 * self.repeats.number * math.log(rho)
         fit -= float(np.sum(np.log(np.diagonal(lower)))) + 0.5 * math.log(ones)
         pull = math.log(scales.curvature / self.first[0]) ** 2 + math.log(scales.third / self.first[1]) ** 2
-        unexpected = scales.noise > self.least and not self.repeats.number  # equal points gave equal values
-        return fit - 0.5 * pull / CONSTANTS.prior_spread**2 - CONSTANTS.unexpected_noise * unexpected
+        return fit - 0.5 * pull / CONSTANTS.prior_spread**2
 
     def climbed(self, scales: Scales) -> Scales:
         """The best of the scales and their neighbours, as long as that is another one, for a few moves."""
@@ -438,9 +437,6 @@ class _Likelihood:
     def _neighbours(self, scales: Scales) -> list[Scales]:
         found = [scales._replace(curvature=scales.curvature * factor) for factor in (0.5, 2.0)]
         found += [scales._replace(third=scales.third * factor) for factor in (0.5, 2.0)]
-        if scales.noise > self.least:
-            moves = (factor * scales.noise for factor in (0.25, 4.0))
-            found += [scales._replace(noise=noise if noise > self.least else 0.0) for noise in moves]
-        elif self.enough:
-            found += [scales._replace(noise=noise) for noise in CONSTANTS.noise_jumps if noise > self.least]
+        if self.repeats.number:
+            found += [scales._replace(noise=max(factor * scales.noise, self.least)) for factor in (0.25, 4.0)]
         return found
