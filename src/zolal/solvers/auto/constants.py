@@ -25,6 +25,7 @@ class Constants:
     first_radius: float = 0.1  # Delta at the start, in units of the variables' scale times sqrt(d)
     ignorance: float = 1.0  # trace of the gradient's covariance above which, in units of |g|^2, one looks rather than steps
     pressed: float = 2.0  # standard deviations by which a gradient presses against what is surely active
+    little: float = 1e-4  # of what f has fallen by: a smaller gain makes one ask what a longer step might gain
     look_radius: float = 0.5  # of Delta, where a look goes without noise
     longest_look: float = 2.0  # of Delta, where a look may go with noise
     repeats: int = 4  # values at the start where two of them differ

@@ -34,7 +34,8 @@ class ModelledState(State):
     radius: float  # Delta, in units
     asked: np.ndarray  # u of the next evaluation
     trial: Trial | None  # what was foretold of it where it is a step; None for a look
-    first_values: np.ndarray  # at the start, until there is a belief
+    first_point: np.ndarray  # u of the start
+    first_values: np.ndarray  # there
     belief: Quadratic | None
     bend: np.ndarray  # the curvature of the constraints
     multipliers: Array
@@ -43,7 +44,7 @@ class ModelledState(State):
     last_length: float = math.inf  # of the last step that was accepted
     gradient_size: float = 0.0  # the largest gradient believed in, per typical unit
     error: float = math.inf  # the root mean square error of the gradient along what is free
-    gain: float = math.inf  # what the next step is foretold to gain
+    gain: float = math.inf  # what a step is foretold to gain that is as long as the way so far
 
     @property
     def fun(self) -> float:
@@ -51,12 +52,16 @@ class ModelledState(State):
         return math.nan if self.belief is None else self.belief.value
 
     @property
+    def fallen(self) -> float:
+        """By how much f has fallen since the start."""
+        return 0.0 if self.belief is None else float(np.mean(self.first_values)) - self.belief.value
+
+    @property
     def residual(self) -> float:
         """The largest of: stationarity with its error, relative to the largest gradient; the root of the relative gain; feasibility."""
         if self.belief is None or not self.gradient_size > 0.0:
             return math.inf
-        fallen = max(float(np.mean(self.first_values)) - self.belief.value, 1e-300)
-        hope = math.sqrt(max(self.gain, 0.0) / fallen)
+        hope = math.sqrt(max(self.gain, 0.0) / max(self.fallen, 1e-300))
         return float(max((self.stationarity + self.error) / self.gradient_size, hope, self.feasibility))
 
 
@@ -96,6 +101,7 @@ class Modelled(Solver[ModelledState]):
             radius=CONSTANTS.first_radius * math.sqrt(d),
             asked=u,
             trial=None,
+            first_point=u,
             first_values=np.empty(0),
             belief=None,
             bend=np.zeros((d, d)),
@@ -139,7 +145,9 @@ class Modelled(Solver[ModelledState]):
         if ignorant:
             return self._look(state, terrain, here)
         size = float(np.linalg.norm(here.gradient)) / self._typical(state)
-        state = replace(state, gain=step.gain, gradient_size=max(state.gradient_size, size))
+        state = replace(state, gain=self._hope(state, terrain, here, step.gain), gradient_size=max(state.gradient_size, size))
+        if here.unseen[1] > 2.0 * here.error and state.gain <= CONSTANTS.little * state.fallen:
+            return self._look(state, terrain, here, here.unseen[0])  # before one believes that bounds hold x back
         if step.gain <= CONSTANTS.rounding * EPS * abs(belief.value):
             return self._look(replace(state, radius=CONSTANTS.shrinkage * state.radius), terrain, here)
         trial = Trial(step.gain, belief.foretold(step.point).deviation, float(np.linalg.norm(step.point - here.centre)))
@@ -153,16 +161,25 @@ class Modelled(Solver[ModelledState]):
             z=z,
             c=state.form.value(z),
             stationarity=here.stationarity / typical,
-            error=here.error / typical,
+            error=here.unseen[1] / typical,
             feasibility=state.form.equalities.violation(x),
             multipliers=like(here.multipliers[: len(state.multipliers)], state.multipliers),
             answer=here.centre,
         )
 
-    def _look(self, state: ModelledState, terrain: Terrain, here: Here) -> ModelledState:
+    def _hope(self, state: ModelledState, terrain: Terrain, here: Here, gain: float) -> float:
+        """What a step as long as the whole way so far might gain, by the model; looked at only where the next step gains little."""
+        assert state.belief is not None
+        way = float(np.linalg.norm(here.centre - state.first_point))
+        if gain > CONSTANTS.little * state.fallen or way <= state.radius:
+            return gain
+        model = Model(here.centre, here.gradient, state.belief.hessian)
+        return max(gain, Stepper(terrain).minimiser(model, way, state.bend).gain)
+
+    def _look(self, state: ModelledState, terrain: Terrain, here: Here, covariance: np.ndarray | None = None) -> ModelledState:
         d = len(here.gradient)
         fresh = Gaussian(d, 1, seed=state.seed, iteration=state.k).row(0, np.empty(d))
-        return replace(state, asked=looked_at(terrain, here, fresh, self._reach(state)), trial=None)
+        return replace(state, asked=looked_at(terrain, here, here.covariance if covariance is None else covariance, fresh, self._reach(state)), trial=None)
 
     def _reach(self, state: ModelledState) -> float:
         """How far a look goes: half of what the next step may go; with noise as far as says most of the slope."""
@@ -211,7 +228,7 @@ class Modelled(Solver[ModelledState]):
         gradient = like(here.gradient / state.units, x)
         pulled = form.gradient(z, gradient, multipliers)
         residual = euclidean_residual(form.region, form.regularizer, z, pulled, form.value(z))
-        kkt = KKT(here.stationarity / typical, form.equalities.violation(x), residual, 2.0, True, here.error / typical)
+        kkt = KKT(here.stationarity / typical, form.equalities.violation(x), residual, 2.0, True, here.unseen[1] / typical)
         value = belief.value + form.problem.regularizer.value(x)
         return Certified(Candidate(z, multipliers, gradient), value, belief.value_error, kkt, here.multiplier_errors)
 

@@ -13,6 +13,8 @@ from zolal.solvers.auto.terrain import Terrain
 
 POWER_STEPS = 8
 SHORTENINGS = 20
+LOOSE = 1e-9  # the violation up to which a look is feasible
+MEASURED = 0.5  # of the prior variance of a slope: what is known better than this has been measured
 TOUCHING = 1e-8  # in units of the radius: what lies so near to a bound is at it
 
 
@@ -21,8 +23,9 @@ TOUCHING = 1e-8  # in units of the radius: what lies so near to a bound is at it
 class Here:
     """The centre: its gradient and covariance, the directions that are free there, and how stationary it is.
 
-    normals: orthonormal rows that span what is not free: equalities, and the active bounds and rows that surely hold x back.
-    size: |g| along what is free or may be. error: the root of the trace of the covariance there.
+    normals: orthonormal rows that span what is not free: equalities, and the active bounds and rows that hold x back as it seems.
+    size: |g| along what is free. error: the root of the trace of the covariance there. unseen: the same covariance and error where only
+    such bounds and rows are left out across which f has been measured: what a certificate has to answer for.
     """
 
     centre: np.ndarray
@@ -32,6 +35,7 @@ class Here:
     stationarity: float
     size: float
     error: float
+    unseen: tuple[np.ndarray, float]
     multipliers: np.ndarray
     multiplier_errors: np.ndarray
 
@@ -44,39 +48,68 @@ class Here:
         lower, upper = terrain.lower - u, terrain.upper - u
         found = solve(np.eye(len(u)) / short, gradient, rows, lower, upper, radius)
         sure = CONSTANTS.pressed * (1.0 + 2.0 / max(len(belief.values) - 1, 1))  # few values do not even tell their own spread
-        normals = _surely_active(rows, lower, upper, gradient, sure**2 * covariance, found.multipliers, TOUCHING * radius)
-        free = covariance - normals.T @ (normals @ covariance) if len(normals) else covariance
-        left = free - (free @ normals.T) @ normals if len(normals) else free
-        along = gradient - normals.T @ (normals @ gradient) if len(normals) else gradient
-        error = math.sqrt(max(float(np.trace(left)), 0.0))
+        active = _Active.of(rows, lower, upper, TOUCHING * radius)
+        pressed = active.pressed(gradient, found.multipliers, sure**2 * covariance)
+        seen = active.variances(covariance) < MEASURED * belief.prior_variance
+        normals = active.span(pressed)
+        left, error = _along(covariance, normals)
+        unseen = _along(covariance, active.span(pressed & seen)) if (pressed & ~seen).any() else (left, error)
+        along = gradient - normals.T @ (normals @ gradient)
         stationarity = float(np.linalg.norm(found.step)) / short
         errors = _multiplier_errors(rows, found.multipliers, covariance)
-        return cls(u, gradient, left, normals, stationarity, float(np.linalg.norm(along)), error, found.multipliers, errors)
+        size = float(np.linalg.norm(along))
+        return cls(u, gradient, left, normals, stationarity, size, error, unseen, found.multipliers, errors)
 
 
-def _surely_active(
-    rows: Rows, lower: np.ndarray, upper: np.ndarray, gradient: np.ndarray, covariance: np.ndarray, multipliers: np.ndarray,
-    near: float,
-) -> np.ndarray:  # fmt: skip
-    """Orthonormal normals of the equalities, and of the active rows and bounds that the gradient presses against by more than its doubt."""
-    d = len(gradient)
-    equal = rows.are_equalities
-    chosen = [rows.jacobian[equal] / rows.lengths[equal][:, None]]
-    at_low, at_high = lower >= -near, upper <= near
-    deviations = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
-    pull = gradient + rows.jacobian.T @ multipliers if len(multipliers) else gradient
-    pressed = (at_low & (pull > deviations)) | (at_high & (pull < -deviations)) | (at_low & at_high)
-    chosen.append(np.eye(d)[pressed])
-    if len(multipliers):
-        scaled = rows.jacobian / rows.lengths[:, None]
-        active = ~equal & ((rows.value >= rows.high - near * rows.lengths) | (rows.value <= rows.low + near * rows.lengths))
-        doubt = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", scaled, covariance, scaled), 0.0))
-        chosen.append(scaled[active & (np.abs(multipliers) * rows.lengths > doubt)])
-    stacked = np.vstack(chosen)
-    if not len(stacked):
-        return stacked
-    _, sizes, basis = np.linalg.svd(stacked, full_matrices=False)
-    return basis[sizes > 1e-9 * max(float(sizes[0]), 1e-300)]
+def _along(covariance: np.ndarray, normals: np.ndarray) -> tuple[np.ndarray, float]:
+    """The covariance across the normals taken out, and the root of its trace."""
+    half = covariance - normals.T @ (normals @ covariance)
+    left = half - (half @ normals.T) @ normals
+    return left, math.sqrt(max(float(np.trace(left)), 0.0))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Active:
+    """The rows and bounds that x lies at. rows: which of them are active; equalities always are. bounds: -1, 0, 1 for low, none, high."""
+
+    rows: Rows
+    which: np.ndarray
+    bounds: np.ndarray
+    fixed: np.ndarray
+
+    @classmethod
+    def of(cls, rows: Rows, lower: np.ndarray, upper: np.ndarray, near: float) -> "_Active":
+        margin = near * rows.lengths
+        which = rows.are_equalities | (rows.value >= rows.high - margin) | (rows.value <= rows.low + margin)
+        low, high = lower >= -near, upper <= near
+        return cls(rows, which, np.where(high, 1, np.where(low, -1, 0)), low & high)
+
+    @property
+    def normals(self) -> np.ndarray:
+        """Of length 1, the rows' first."""
+        scaled = self.rows.jacobian[self.which] / self.rows.lengths[self.which][:, None]
+        return np.vstack([scaled, np.eye(len(self.bounds))[self.bounds != 0]])
+
+    def pressed(self, gradient: np.ndarray, multipliers: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+        """Which of the normals hold x back by more than the doubt of the gradient along them; equalities and fixed variables always do."""
+        pull = gradient + self.rows.jacobian.T @ multipliers
+        forces = np.append(np.abs(multipliers * self.rows.lengths)[self.which], (-self.bounds * pull)[self.bounds != 0])
+        always = np.append(self.rows.are_equalities[self.which], self.fixed[self.bounds != 0])
+        return always | (forces > np.sqrt(self.variances(covariance)))
+
+    def variances(self, covariance: np.ndarray) -> np.ndarray:
+        """Of the gradient along each normal."""
+        normals = self.normals
+        return np.maximum(np.einsum("ij,jk,ik->i", normals, covariance, normals), 0.0)
+
+    def span(self, chosen: np.ndarray) -> np.ndarray:
+        """Orthonormal rows that span the chosen normals."""
+        stacked = self.normals[chosen]
+        if not len(stacked):
+            return stacked
+        _, sizes, basis = np.linalg.svd(stacked, full_matrices=False)
+        return basis[sizes > 1e-9 * max(float(sizes[0]), 1e-300)]
 
 
 def _multiplier_errors(rows: Rows, multipliers: np.ndarray, covariance: np.ndarray) -> np.ndarray:
@@ -88,28 +121,28 @@ def _multiplier_errors(rows: Rows, multipliers: np.ndarray, covariance: np.ndarr
     return errors
 
 
-def looked_at(terrain: Terrain, here: Here, fresh: np.ndarray, reach: float) -> np.ndarray:
-    """The point to look at: along the free direction that is known least, on the side that descends, within all that is known exactly.
+def looked_at(terrain: Terrain, here: Here, covariance: np.ndarray, fresh: np.ndarray, reach: float) -> np.ndarray:
+    """The point to look at: where the covariance is largest, on the side that descends, within all that is known exactly.
 
     fresh: random numbers, from which the power iterations begin. reach: how far to look.
     """
-    t = fresh - here.normals.T @ (here.normals @ fresh) if len(here.normals) else fresh
+    t = covariance @ fresh
     for _ in range(POWER_STEPS):
-        following = here.covariance @ t
-        length = float(np.linalg.norm(following))
+        length = float(np.linalg.norm(t))
         if not length > 0.0:
+            t = fresh
             break
-        t = following / length
+        t = covariance @ (t / length)
     t = t / max(float(np.linalg.norm(t)), 1e-300)
     if float(here.gradient @ t) > 0.0:
         t = -t
     lower, upper = terrain.lower - here.centre, terrain.upper - here.centre
-    blocked = (reach * t > upper) | (reach * t < lower)
-    t = np.where(blocked & ((reach * -t <= upper) & (reach * -t >= lower)), -t, t)
-    point, left = terrain.restored(here.centre + reach * t)
     for _ in range(SHORTENINGS):
-        if left <= 1e-9:
-            break
+        blocked = (reach * t > upper) | (reach * t < lower)
+        t = np.where(blocked & ((reach * -t <= upper) & (reach * -t >= lower)), -t, t)
+        found = [terrain.restored(here.centre + side * reach * t) for side in (1.0, -1.0)]
+        ways = [abs(float((point - here.centre) @ t)) if left <= LOOSE else -1.0 for point, left in found]
+        if ways[0] >= 0.3 * reach or max(ways) > 0.0:
+            return found[0][0] if ways[0] >= 0.3 * reach else found[int(np.argmax(ways))][0]
         reach *= 0.25
-        point, left = terrain.restored(here.centre + reach * t)
-    return point
+    return here.centre

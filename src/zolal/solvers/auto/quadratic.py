@@ -172,6 +172,11 @@ class Quadratic:
         return max((self._factor.square + self.repeats.square / self._rho) / number, 1e-300)
 
     @property
+    def prior_variance(self) -> float:
+        """Of a slope that nothing has been measured of, per unit of u."""
+        return self.amplitude / self.length**2
+
+    @property
     def value(self) -> float:
         """v, the value at the centre."""
         return self._origin + self._factor.mean

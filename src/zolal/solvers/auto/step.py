@@ -21,6 +21,7 @@ ROUNDS = 12  # quadratic programmes with new linearizations, at the most
 TRIES = 8  # of the trust region's multiplier
 HALVINGS = 6
 SETTLED = 1e-3  # of the gain so far: a round that adds less is the last
+FLAT = 1e-6  # the least curvature of a programme, in units of slope over radius: it keeps its solution finite and matters no more
 STRAIGHT = 1e-11  # the part of a step that rows may bend and still count as linear
 
 
@@ -100,7 +101,7 @@ class Stepper:
         scaled = rows.jacobian[equal] / rows.lengths[equal][:, None]
         if len(scaled):  # across the equalities the step is fixed, so curvature there may be anything
             hessian = hessian + (10.0 * float(np.linalg.norm(hessian)) + 1e-300) * (scaled.T @ scaled)
-        shift = _convexity_shift(hessian)
+        shift = _convexity_shift(hessian, FLAT * float(np.linalg.norm(slope)) / radius)
         lower, upper = terrain.lower - u, terrain.upper - u
         eye = np.eye(len(u))
 
@@ -109,8 +110,9 @@ class Stepper:
             return found, float(np.linalg.norm(away + found.step))
 
         found, length = solved(0.0)
+        convex = shift <= 2.0 * FLAT * float(np.linalg.norm(slope)) / radius
         if length <= radius:
-            return found, shift == 0.0
+            return found, convex
         seen = [(0.0, length)]
         price = max(float(np.linalg.norm(slope)) / radius - shift, 1e-3 * float(np.linalg.norm(hessian)) + 1e-300) * 0.5
         best = found
@@ -126,7 +128,7 @@ class Stepper:
         step = best.step
         if length > 1.05 * radius and not away.any():
             step = step * (radius / length)
-        return Solution(step, best.multipliers, best.holds), shift == 0.0
+        return Solution(step, best.multipliers, best.holds), convex
 
 
 def _next_price(seen: list[tuple[float, float]], radius: float) -> float:
@@ -142,15 +144,15 @@ def _next_price(seen: list[tuple[float, float]], radius: float) -> float:
     return price if low + margin < price < high - margin else (math.sqrt(low * high) if low > 0.0 else 0.1 * high)
 
 
-def _convexity_shift(hessian: np.ndarray) -> float:
-    """What has to be added to the diagonal so that the matrix is safely positive definite; 0 where it is."""
-    size = float(np.linalg.norm(hessian)) + 1e-300
+def _convexity_shift(hessian: np.ndarray, floor: float) -> float:
+    """What has to be added to the diagonal so that no eigenvalue is below the floor or below rounding; 0 where none is."""
+    least = floor + 1e-10 * float(np.linalg.norm(hessian)) + 1e-300
     try:
-        cho_factor(hessian - 1e-10 * size * np.eye(len(hessian)), check_finite=False)
+        cho_factor(hessian - least * np.eye(len(hessian)), check_finite=False)
         return 0.0
     except LinAlgError:
-        least = float(eigh(hessian, eigvals_only=True, subset_by_index=[0, 0], check_finite=False)[0])
-        return max(-least, 0.0) + 1e-6 * size
+        lowest = float(eigh(hessian, eigvals_only=True, subset_by_index=[0, 0], check_finite=False)[0])
+        return 2.0 * least - min(lowest, least)
 
 
 def _curved(rows: Rows, new: Rows, step: np.ndarray) -> bool:

@@ -67,6 +67,8 @@ class Constants:
     crossing: float = 0.2  # of the region's diameter that a step along fresh slopes may go
     crossing_ends: float = 0.1  # of that, once one was longer
 
+    settling_steps: int = 3  # of the model from the mean to the point that is returned, each with the constraints linearized again
+
     # the model step
     penalty: float = 1e4  # in units of 1/step size, on rows of unit gradients; 100 made the safeguard halve many times
     halvings: int = 30  # of a step that leaves the constraints

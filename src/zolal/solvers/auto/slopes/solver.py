@@ -95,7 +95,8 @@ class Slopes(Solver[SlopesState]):
             case _:
                 directions, base = self._around(state, self._count(state), length * state.noise.reach)
                 looks = state.noise.looks(state.steps, directions.count)
-                survey = state.noise.survey(directions, base, _other_points(state, base) if looks else (), length, looks)
+                others = self._other_points(state, base) if looks and isinstance(state.noise, Sampled) else ()
+                survey = state.noise.survey(directions, base, others, length, looks)
         return replace(survey, clip=_clip(state, directions, survey))
 
     def tell(self, state: SlopesState, values: np.ndarray) -> SlopesState:
@@ -178,11 +179,10 @@ class Slopes(Solver[SlopesState]):
         fresh = reading.mean_gradient(state.x)
         widest = CONSTANTS.crossing * diameter(state.form.problem.region, state.x.shape[0])
         length = (state.pace.step_size or 0.0) * norm(fresh)
-        if length > (CONSTANTS.crossing_ends if state.crosses else 1.0) * widest:
-            return replace(state, crosses=True, mean=None), state.estimate.leading
         gradient = state.estimate.gradient
         mean = state.mean.seen(base.x, gradient) if state.mean else Mean(base.x, gradient)
-        return replace(state, crosses=False, mean=mean), fresh
+        crosses = length > (CONSTANTS.crossing_ends if state.crosses else 1.0) * widest
+        return replace(state, crosses=crosses, mean=mean), state.estimate.leading if crosses else fresh
 
     def _judged(self, state: SlopesState, reading: Reading) -> tuple[SlopesState, bool]:
         """The pace after what the last step did, and whether it has surely made things worse."""
@@ -257,30 +257,38 @@ class Slopes(Solver[SlopesState]):
             move=move,
             error=estimate.error,
             estimate=estimate.moved(state.noise.aged(curvature, move.length)),
-            best=Candidate(z_base, kept, s) if state.mean is None else self._mean_candidate(state, stepper, kept),
+            best=Candidate(z_base, kept, s),
         )
 
-    def _mean_candidate(self, state: SlopesState, stepper: Stepper, multipliers: Array) -> Candidate:
-        """The mean of the iterates, restored: steps along samples jump about the solution, and their mean does not."""
-        assert state.mean is not None
-        x, _ = stepper.restored(state.mean.x)
-        return Candidate(state.form.start(x), multipliers, state.mean.gradient)
+    def _settled(self, state: SlopesState, mean: Mean) -> Candidate:
+        """The minimiser of <g, y> + (l/2) ||y - m||^2 over X and the constraints: m, g the means of the points and the estimates.
+
+        Steps along samples jump about the solution, and whatever bounds them bends their mean inwards. Not so the mean of the gradients,
+        and l is the curvature of f along steps; where nothing bounds the steps g is about 0 and this is about m.
+        """
+        stepper = Stepper(state.form, self.mirror, state.scale)
+        count, d = self._count(state), mean.x.shape[0]
+        curvature = max(state.noise.step_curvature(state.pace, d, count), 1e-300)
+        longest = CONSTANTS.longest_step * state.scale / max(norm(mean.gradient), 1e-300)
+        step_size = min(1.0 / curvature, (1.0 + d / count) * (state.pace.step_size or 1.0), longest)
+        x, multipliers = mean.x, to_numpy(state.multipliers).astype(float)
+        for _ in range(CONSTANTS.settling_steps if len(multipliers) else 1):
+            rows, lengths = stepper.scaled_rows(x)
+            found = stepper.minimiser(x, mean.gradient + (x - mean.x) / step_size, step_size, multipliers, rows, lengths)
+            multipliers = found.multipliers / lengths
+            x, _ = stepper.restored(found.x)
+        return Candidate(state.form.start(x), like(multipliers, x), mean.gradient + (x - mean.x) / step_size)
 
     def output(self, state: SlopesState) -> Candidate:
         """The last point that was measured and kept, or the start if that was feasible and is better; restored up to rounding."""
         start, now, h = state.start, state.anchor, state.form.problem.regularizer
-        chosen = state.best
+        chosen = state.best if state.mean is None else self._settled(state, state.mean)
         if start is not None and now is not None and start.feasible:
             doubt = CONSTANTS.sure * math.sqrt(start.variance + now.variance)
             if not now.feasible or now.value + h.value(now.x) > start.value + h.value(start.x) + doubt:
                 chosen = Candidate(state.form.start(start.x), state.multipliers, None)
         stepper = Stepper(state.form, self.mirror, state.scale)
         x, _ = stepper.restored(state.form.variables(chosen.z), target=1e-6)
-        if state.mean is not None and chosen is state.best:  # those of the last step are as noisy as its sample
-            priced = to_numpy(state.multipliers).astype(float)
-            rows, lengths = stepper.scaled_rows(x)
-            found = stepper.minimiser(x, state.mean.gradient, state.measuring_step, priced, rows, lengths)
-            chosen = chosen._replace(multipliers=like(found.multipliers / lengths, x))
         return chosen._replace(z=state.form.start(x))
 
     def best(self, state: SlopesState) -> Candidate:
@@ -306,6 +314,14 @@ class Slopes(Solver[SlopesState]):
             f"With exact values and {d} variables a method that models f's curvature, such as SciPy's COBYQA, may need fewer evaluations."
         )
 
+    def _other_points(self, state: SlopesState, x: Array) -> tuple[Array, ...]:
+        """Where one sample looks beside x: at the anchor, halfway there, at the start and at what would be returned, all of them in X."""
+        anchor, start, mean, region = state.anchor, state.start, state.mean, state.form.problem.region
+        if anchor is None or start is None:
+            return ()
+        returned = x if mean is None else region.clipped(state.form.variables(self._settled(state, mean).z))
+        return anchor.x, region.clipped(0.5 * (anchor.x + x)), start.x, returned
+
     def _around(self, state: SlopesState, count: int, longest: float) -> tuple[Orthogonal, Array]:
         """Directions, and the point next to x around which differences up to a length stay in X."""
         directions = self._directions(state, count)
@@ -323,7 +339,12 @@ def _other_points(state: SlopesState, x: Array) -> tuple[Array, ...]:
     anchor, start, mean, region = state.anchor, state.start, state.mean, state.form.problem.region
     if anchor is None or start is None:
         return ()
-    return anchor.x, region.clipped(0.5 * (anchor.x + x)), start.x, x if mean is None else region.clipped(mean.x)
+    return (
+        anchor.x,
+        region.clipped(0.5 * (anchor.x + x)),
+        start.x,
+        x if mean is None else region.clipped(state.form.variables(state.best.z)),
+    )
 
 
 def _clip(state: SlopesState, directions: Orthogonal, survey: Survey) -> ConvexSet | None:
