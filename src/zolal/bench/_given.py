@@ -54,6 +54,16 @@ class Given:
             parts.append(_excess(value, low, high) / scale)
         return np.concatenate(parts)
 
+    def row_excess(self, x: Array) -> tuple[Array, Array]:
+        """By how much each row is violated, in units of its scale, and the derivative of that; bounds are none of them."""
+        values, slopes = [], []
+        for constraint, (value, low, high, scale) in zip(self.constraints, self._scaled(x), strict=True):
+            jacobian = constraint.A if isinstance(constraint, LinearConstraint) else constraint.jac(x)
+            side = np.where(value > high, 1.0, np.where(value < low, -1.0, 0.0))
+            values.append(_excess(value, low, high) / scale)
+            slopes.append((side / scale)[:, None] * jacobian)
+        return np.concatenate(values), np.concatenate(slopes)
+
     def inequalities(self, x: Array, slack: float) -> Array:
         """Values that are at most 0 where no row is violated by more than the slack, in units of the scales; for who knows no equality."""
         sides = []

@@ -4,6 +4,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -75,26 +76,33 @@ def nearest(given: Given, seconds: float) -> Array | None:
     """x0 if it is feasible, else the feasible point nearest to it as far as local methods find it; None if they find none."""
     if given.violation(given.x0) <= FEASIBLE:
         return given.x0
-    deadline = time.perf_counter() + seconds
-    found: list[Array] = []
-    for start in (given.x0, _least_violation(given), *_around(given)):
-        if time.perf_counter() > deadline or (found and start is not given.x0):
-            break
+    distance = _Distance(given, time.perf_counter() + seconds)
+    for start in chain([given.x0], (_least_violation(given, x) for x in (given.x0, *_around(given)))):
         for method in ("SLSQP", "trust-constr"):
-            point = _run(method, _distance(given.x0, deadline), lambda x: x - given.x0, start, given)
-            if point is not None and given.violation(point) <= FEASIBLE:
-                found.append(point)
-                break
-    return min(found, key=lambda x: float(np.linalg.norm(x - given.x0)), default=None)
+            _run(method, distance, distance.gradient, start, given)
+            if distance.nearest is not None:
+                return distance.nearest
+    return None
 
 
-def _distance(x0: Array, deadline: float) -> Callable[[Array], float]:
-    def value(x: Array) -> float:
-        if time.perf_counter() > deadline:
+class _Distance:
+    """||x - x0||^2/2, which keeps the nearest feasible point that it was asked for."""
+
+    def __init__(self, given: Given, deadline: float) -> None:
+        self.given, self.deadline = given, deadline
+        self.nearest: Array | None = None
+        self.least = math.inf
+
+    def __call__(self, x: Array) -> float:
+        if time.perf_counter() > self.deadline:
             raise _LateError
-        return 0.5 * float((x - x0) @ (x - x0))
+        value = 0.5 * float((x - self.given.x0) @ (x - self.given.x0))
+        if value < self.least and self.given.violation(x) <= FEASIBLE:
+            self.nearest, self.least = np.array(x), value
+        return value
 
-    return value
+    def gradient(self, x: Array) -> Array:
+        return x - self.given.x0
 
 
 def _best(given: Given, near: Array, seconds: float) -> float:
@@ -117,22 +125,15 @@ def _run(method: str, fun: Callable[[Array], float], gradient: Callable[[Array],
         return None
 
 
-def _least_violation(given: Given) -> Array:
-    """A point of small violation, by least squares over the rows that are violated."""
+def _least_violation(given: Given, start: Array) -> Array:
+    """A point of small violation near the start, by least squares over the rows that are violated."""
     lower, upper = given.bounds.lb, given.bounds.ub
-    free = lower < upper
-    base = given.x0.copy()
-
-    def excess(free_part: Array) -> Array:
-        base[free] = free_part
-        return np.nan_to_num(given.excess(base), nan=1e10, posinf=1e10)
-
     try:
-        inside = np.clip(given.x0[free], *_shrunk(lower[free], upper[free]))
-        base[free] = least_squares(excess, inside, bounds=(lower[free], upper[free]), max_nfev=200).x
+        inside = np.clip(start, *_shrunk(lower, upper))
+        value, slope = (lambda x: given.row_excess(x)[0]), (lambda x: given.row_excess(x)[1])
+        return least_squares(value, inside, jac=slope, bounds=(lower, upper), xtol=1e-15, ftol=1e-15, gtol=1e-15, max_nfev=300).x
     except (ValueError, np.linalg.LinAlgError):
-        return given.x0
-    return base
+        return start
 
 
 def _shrunk(lower: Array, upper: Array) -> tuple[Array, Array]:

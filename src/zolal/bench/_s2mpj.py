@@ -8,8 +8,9 @@ import csv
 import importlib.util
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
@@ -63,28 +64,57 @@ def load(name: str, letters: str = LETTERS) -> Given:
     found = s2mpj_load(name)
     lower, upper = np.asarray(found.xl, dtype=float), np.asarray(found.xu, dtype=float)
     start = np.clip(np.asarray(found.x0, dtype=float), lower, upper)
-    return Given(name, lambda x: float(found.fun(x)), found.grad, start, Bounds(lower, upper), _constraints(found))
+    free = lower < upper
+    space = _Space(start, free)
+    return Given(
+        name,
+        lambda x: float(found.fun(space.whole(x))),
+        lambda x: np.asarray(found.grad(space.whole(x)), dtype=float)[free],
+        start[free],
+        Bounds(lower[free], upper[free]),
+        _constraints(found, space),
+    )
 
 
-def _constraints(found: Any) -> list[LinearConstraint | NonlinearConstraint]:
+@final
+@dataclass(frozen=True, eq=False)
+class _Space:
+    """The variables that may vary. A variable with equal bounds is taken out for everyone: some methods fail at it."""
+
+    start: Array
+    free: Array
+
+    def whole(self, x: Array) -> Array:
+        """All variables, where x are the free ones."""
+        whole = self.start.copy()
+        whole[self.free] = x
+        return whole
+
+
+def _constraints(found: Any, space: _Space) -> list[LinearConstraint | NonlinearConstraint]:
     """A x = b, A x <= b, c(x) = 0, c(x) <= 0, as far as there are any."""
+    rest = space.whole(np.zeros(int(space.free.sum())))  # the fixed variables alone
     linear = [(found.aeq, found.beq, found.beq), (found.aub, np.full(len(found.bub), -np.inf), found.bub)]
     nonlinear = [(found.ceq, found.jceq, found.m_nonlinear_eq, 0.0), (found.cub, found.jcub, found.m_nonlinear_ub, -np.inf)]
-    result: list[LinearConstraint | NonlinearConstraint] = [LinearConstraint(*given) for given in linear if len(given[1])]
-    for fun, jac, rows, low in nonlinear:
+    result: list[LinearConstraint | NonlinearConstraint] = []
+    for matrix, low, high in linear:
+        if len(high):
+            result.append(LinearConstraint(matrix[:, space.free], low - matrix @ rest, high - matrix @ rest))
+    for fun, jac, rows, floor in nonlinear:
         if rows:
-            result.append(NonlinearConstraint(_kept(fun), np.full(rows, low), np.zeros(rows), jac=_kept(jac)))
+            slope = _kept(jac, space, (slice(None), space.free))
+            result.append(NonlinearConstraint(_kept(fun, space), np.full(rows, floor), np.zeros(rows), jac=slope))
     return result
 
 
-def _kept(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """The function, which does not compute again what it was last asked for: methods and witness ask for the same point."""
+def _kept(function: Callable[[Array], Array], space: _Space, part: Any = ...) -> Callable[[Array], Array]:
+    """The function of the free variables, which does not compute again what it was last asked for: methods and witness ask for the same."""
     last: list[Any] = [None, None]
 
     def value(x: Array) -> Array:
         x = np.asarray(x, dtype=float)
         if last[0] is None or not np.array_equal(last[0], x):
-            last[:] = [x.copy(), np.asarray(function(x), dtype=float)]
+            last[:] = [x.copy(), np.asarray(function(space.whole(x)), dtype=float)[part]]
         return last[1].copy()
 
     return value

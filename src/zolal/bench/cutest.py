@@ -51,10 +51,10 @@ def _lead(grid: Grid, found: Outcome) -> list[str]:
     which = f"{len(grid.names)} chosen" if grid.names else f"{chosen}S2MPJ"
     lead = [
         f"{len(found.facts)} problems: {which} problems with linear or nonlinear constraints and an objective, names {grid.letters}, at "
-        f"most {_s2mpj.LARGEST} variables and {_s2mpj.MOST_ROWS:,} constraint rows, in default sizes, from their own starts, moved into "
-        f"the bounds; {len(found.left_out)} more are left out and listed below. {PER_VARIABLE} (n + 1) evaluations; Gaussian noise of "
-        f"{levels} of the range; seeds: {grid.seeds}; {grid.seconds:g} s per run, one thread. Everyone gets noisy values of f, and exact "
-        "constraints with their exact derivatives.",
+        f"most {_s2mpj.LARGEST} variables and {_s2mpj.MOST_ROWS:,} constraint rows, in default sizes, without fixed variables, from "
+        f"their own starts, moved into the bounds; {len(found.left_out)} more are left out and listed below. {PER_VARIABLE} (n + 1) "
+        f"evaluations; Gaussian noise of {levels} of the range; seeds: {grid.seeds}; {grid.seconds:g} s per run, one thread. Everyone gets "
+        "noisy values of f, and exact constraints with their exact derivatives.",
         f"Feasible: no violation above {FEASIBLE:g}, each row divided by max(1, the largest entry of its gradient at the start, "
         f"|right-hand side|), each bound by max(1, |bound|). Range: f at the feasible point nearest the start, found from the constraints "
         f"alone, less the least value known. That is the least at points with violation at most {TIGHT:g}, over SLSQP and trust-constr "
