@@ -8,11 +8,12 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint
 
 from zolal._array import Array
+from zolal.bench._entrants import warm_up
 from zolal.bench._field import ACCURACIES
 from zolal.bench._given import Given
 from zolal.bench._reference import FEASIBLE
 from zolal.bench._trial import Trial
-from zolal.bench.base import Claim, Finding, solve, spread
+from zolal.bench.base import METHOD, Claim, Finding, solve, spread
 from zolal.experiments.base import Campaign, Task
 from zolal.problem import Problem
 from zolal.tables import Table
@@ -96,6 +97,7 @@ def measure(d: int, kappa: float, level: float, budget: int, seed: int) -> dict[
     The run ends when the last accuracy is reached. overhead: seconds per evaluation outside of f.
     """
     given = quadratic(d, kappa, seed)
+    warm_up(METHOD)  # what is loaded or compiled once is not the method's time
     trial = Trial(given, level, 1.0, budget, seed, SECONDS)
     problem = Problem(given.fun, d, given.constraints[0], x0=given.x0)
 
