@@ -16,6 +16,7 @@ from zolal.result import Status
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.judge import Trial, judged
 from zolal.solvers.auto.plan import Here, looked_at
+from zolal.solvers.auto.programme import Rows
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.scale import units
 from zolal.solvers.auto.step import Model, Stepper
@@ -40,6 +41,8 @@ class ModelledState(State):
     bend: np.ndarray  # the curvature of the constraints
     multipliers: Array
     answer: np.ndarray  # u of the point that the belief holds best: the centre, with noise the model's minimiser
+    rows: Rows | None = None  # the constraints at the centre
+    measured: np.ndarray | None = None  # the centre that they belong to
     failures: int = 0  # steps in a row that were not accepted
     last_length: float = math.inf  # of the last step that was accepted
     gradient_size: float = 0.0  # the largest gradient believed in, per typical unit
@@ -133,53 +136,64 @@ class Modelled(Solver[ModelledState]):
         """With the next evaluation, and with what the belief says of the centre."""
         belief = state.belief
         assert belief is not None
-        here = Here.at(terrain, belief, state.radius)
-        state = self._measured(state, terrain, here)
+        if state.rows is None or belief.centre is not state.measured:
+            state = self._arrived(state, terrain, belief.centre)
+        assert state.rows is not None
+        here = Here.at(terrain, state.rows, belief, state.radius)
+        state = self._measured(state, here)
         if belief.is_flat and len(belief.values) > 1:  # the values say nothing yet: go farther
-            return self._look(replace(state, radius=2.0 * state.radius, last_length=math.inf), terrain, here)
+            state = replace(state, radius=2.0 * state.radius, last_length=math.inf)
+            return self._look(state, terrain, here) or replace(state, radius=math.inf)
         ignorant = here.error**2 > CONSTANTS.ignorance * here.size**2
-        if ignorant and belief.is_exact:
-            return self._look(state, terrain, here)
-        step = Stepper(terrain).minimiser(Model(here.centre, here.gradient, belief.hessian), state.radius, state.bend)
+        if ignorant and belief.is_exact and (look := self._look(state, terrain, here)):
+            return look
+        model = Model(here.centre, here.gradient, belief.hessian)
+        step = Stepper(terrain).minimiser(model, here.rows, state.radius, state.bend)
         state = replace(state, bend=step.bend, answer=here.centre if belief.is_exact else step.point)
-        if ignorant:
-            return self._look(state, terrain, here)
+        if ignorant and (look := self._look(state, terrain, here)):
+            return look
         size = float(np.linalg.norm(here.gradient)) / self._typical(state)
-        state = replace(state, gain=self._hope(state, terrain, here, step.gain), gradient_size=max(state.gradient_size, size))
-        if here.unseen[1] > 2.0 * here.error and state.gain <= CONSTANTS.little * state.fallen:
-            return self._look(state, terrain, here, here.unseen[0])  # before one believes that bounds hold x back
+        gain = self._hope(state, terrain, model, here.rows, step.gain)
+        state = replace(state, gain=gain, gradient_size=max(state.gradient_size, size))
+        doubtful = here.unseen[1] > 2.0 * here.error and state.gain <= CONSTANTS.little * state.fallen
+        if doubtful and (look := self._look(state, terrain, here, here.unseen[0])):
+            return look  # before one believes that bounds hold x back
         if step.gain <= CONSTANTS.rounding * EPS * abs(belief.value):
-            return self._look(replace(state, radius=CONSTANTS.shrinkage * state.radius), terrain, here)
+            state = replace(state, radius=CONSTANTS.shrinkage * state.radius)
+            return self._look(state, terrain, here) or replace(state, radius=0.0)
         trial = Trial(step.gain, belief.foretold(step.point).deviation, float(np.linalg.norm(step.point - here.centre)))
         return replace(state, asked=step.point, trial=trial)
 
-    def _measured(self, state: ModelledState, terrain: Terrain, here: Here) -> ModelledState:
-        x, typical = terrain.outward(here.centre), self._typical(state)
-        z = state.form.start(x)
+    def _arrived(self, state: ModelledState, terrain: Terrain, centre: np.ndarray) -> ModelledState:
+        """With what the constraints say of a new centre."""
+        x = terrain.outward(centre)
+        z, rows = state.form.start(x), terrain.rows(centre)
+        feasibility = rows.violation
+        return replace(state, z=z, c=state.form.value(z), rows=rows, measured=centre, feasibility=feasibility)
+
+    def _measured(self, state: ModelledState, here: Here) -> ModelledState:
+        typical = self._typical(state)
         return replace(
             state,
-            z=z,
-            c=state.form.value(z),
             stationarity=here.stationarity / typical,
             error=here.unseen[1] / typical,
-            feasibility=state.form.equalities.violation(x),
             multipliers=like(here.multipliers[: len(state.multipliers)], state.multipliers),
             answer=here.centre,
         )
 
-    def _hope(self, state: ModelledState, terrain: Terrain, here: Here, gain: float) -> float:
+    def _hope(self, state: ModelledState, terrain: Terrain, model: Model, rows: Rows, gain: float) -> float:
         """What a step as long as the whole way so far might gain, by the model; looked at only where the next step gains little."""
-        assert state.belief is not None
-        way = float(np.linalg.norm(here.centre - state.first_point))
+        way = float(np.linalg.norm(model.centre - state.first_point))
         if gain > CONSTANTS.little * state.fallen or way <= state.radius:
             return gain
-        model = Model(here.centre, here.gradient, state.belief.hessian)
-        return max(gain, Stepper(terrain).minimiser(model, way, state.bend).gain)
+        return max(gain, Stepper(terrain).minimiser(model, rows, way, state.bend).gain)
 
-    def _look(self, state: ModelledState, terrain: Terrain, here: Here, covariance: np.ndarray | None = None) -> ModelledState:
+    def _look(self, state: ModelledState, terrain: Terrain, here: Here, covariance: np.ndarray | None = None) -> ModelledState | None:
+        """With a look as the next evaluation; None where the constraints leave no way to look along."""
         d = len(here.gradient)
         fresh = Gaussian(d, 1, seed=state.seed, iteration=state.k).row(0, np.empty(d))
-        return replace(state, asked=looked_at(terrain, here, here.covariance if covariance is None else covariance, fresh, self._reach(state)), trial=None)
+        point = looked_at(terrain, here, here.covariance if covariance is None else covariance, fresh, self._reach(state))
+        return None if point is None else replace(state, asked=point, trial=None)
 
     def _reach(self, state: ModelledState) -> float:
         """How far a look goes: half of what the next step may go; with noise as far as says most of the slope."""
@@ -222,7 +236,8 @@ class Modelled(Solver[ModelledState]):
         terrain, typical = self._terrain(state), self._typical(state)
         if state.answer is not belief.centre and not np.array_equal(state.answer, belief.centre):
             belief = belief.moved(state.answer, state.radius)
-        here = Here.at(terrain, belief, state.radius)
+        rows = state.rows if state.rows is not None and belief.centre is state.measured else terrain.rows(belief.centre)
+        here = Here.at(terrain, rows, belief, state.radius)
         x = terrain.outward(belief.centre)
         z, multipliers = form.start(x), like(here.multipliers[: len(state.multipliers)], state.multipliers)
         gradient = like(here.gradient / state.units, x)

@@ -12,7 +12,8 @@ from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.terrain import Terrain
 
 POWER_STEPS = 8
-SHORTENINGS = 20
+SHORTENINGS, LOOK_RESTORATIONS = 10, 8
+FAR_ENOUGH, WORTHWHILE = 0.3, 0.1  # of what a look could tell: with this the first side will do; with less than that none
 LOOSE = 1e-9  # the violation up to which a look is feasible
 MEASURED = 0.5  # of the prior variance of a slope: what is known better than this has been measured
 TOUCHING = 1e-8  # in units of the radius: what lies so near to a bound is at it
@@ -29,6 +30,7 @@ class Here:
     """
 
     centre: np.ndarray
+    rows: Rows
     gradient: np.ndarray
     covariance: np.ndarray
     normals: np.ndarray
@@ -40,9 +42,8 @@ class Here:
     multiplier_errors: np.ndarray
 
     @classmethod
-    def at(cls, terrain: Terrain, belief: Quadratic, radius: float) -> "Here":
+    def at(cls, terrain: Terrain, rows: Rows, belief: Quadratic, radius: float) -> "Here":
         u, gradient, covariance = belief.centre, belief.gradient, belief.covariance
-        rows = terrain.rows(u)
         norm = float(np.linalg.norm(gradient))
         short = radius / max(norm, 1e-300)  # along the gradient as far as the radius
         lower, upper = terrain.lower - u, terrain.upper - u
@@ -58,7 +59,7 @@ class Here:
         stationarity = float(np.linalg.norm(found.step)) / short
         errors = _multiplier_errors(rows, found.multipliers, covariance)
         size = float(np.linalg.norm(along))
-        return cls(u, gradient, left, normals, stationarity, size, error, unseen, found.multipliers, errors)
+        return cls(u, rows, gradient, left, normals, stationarity, size, error, unseen, found.multipliers, errors)
 
 
 def _along(covariance: np.ndarray, normals: np.ndarray) -> tuple[np.ndarray, float]:
@@ -95,13 +96,20 @@ class _Active:
         """Which of the normals hold x back by more than the doubt of the gradient along them; equalities and fixed variables always do."""
         pull = gradient + self.rows.jacobian.T @ multipliers
         forces = np.append(np.abs(multipliers * self.rows.lengths)[self.which], (-self.bounds * pull)[self.bounds != 0])
-        always = np.append(self.rows.are_equalities[self.which], self.fixed[self.bounds != 0])
-        return always | (forces > np.sqrt(self.variances(covariance)))
+        return self.always | (forces > np.sqrt(self.variances(covariance)))
 
     def variances(self, covariance: np.ndarray) -> np.ndarray:
-        """Of the gradient along each normal."""
-        normals = self.normals
-        return np.maximum(np.einsum("ij,jk,ik->i", normals, covariance, normals), 0.0)
+        """Of the gradient along each normal, as far as the equalities leave it: what lies across them is never measured and never matters."""
+        normals, always = self.normals, self.span(self.always)
+        within = normals - (normals @ always.T) @ always
+        lengths = np.linalg.norm(within, axis=1)
+        within = np.where(lengths > 1e-9, 1.0, 0.0)[:, None] * within / np.maximum(lengths, 1e-300)[:, None]
+        return np.maximum(np.einsum("ij,jk,ik->i", within, covariance, within), 0.0)
+
+    @property
+    def always(self) -> np.ndarray:
+        """Which of the normals are those of equalities and fixed variables."""
+        return np.append(self.rows.are_equalities[self.which], self.fixed[self.bounds != 0])
 
     def span(self, chosen: np.ndarray) -> np.ndarray:
         """Orthonormal rows that span the chosen normals."""
@@ -121,28 +129,42 @@ def _multiplier_errors(rows: Rows, multipliers: np.ndarray, covariance: np.ndarr
     return errors
 
 
-def looked_at(terrain: Terrain, here: Here, covariance: np.ndarray, fresh: np.ndarray, reach: float) -> np.ndarray:
+def looked_at(terrain: Terrain, here: Here, covariance: np.ndarray, fresh: np.ndarray, reach: float) -> np.ndarray | None:
     """The point to look at: where the covariance is largest, on the side that descends, within all that is known exactly.
 
+    What a look can tell is the slope along the way that the constraints leave of it, so that is what counts; None where they leave none.
     fresh: random numbers, from which the power iterations begin. reach: how far to look.
     """
-    t = covariance @ fresh
-    for _ in range(POWER_STEPS):
-        length = float(np.linalg.norm(t))
-        if not length > 0.0:
-            t = fresh
-            break
-        t = covariance @ (t / length)
-    t = t / max(float(np.linalg.norm(t)), 1e-300)
+    t, largest = _least_known(covariance, fresh)
     if float(here.gradient @ t) > 0.0:
         t = -t
     lower, upper = terrain.lower - here.centre, terrain.upper - here.centre
+    allowed = max(LOOSE, 1.01 * here.rows.distance(here.rows.value))
     for _ in range(SHORTENINGS):
         blocked = (reach * t > upper) | (reach * t < lower)
         t = np.where(blocked & ((reach * -t <= upper) & (reach * -t >= lower)), -t, t)
-        found = [terrain.restored(here.centre + side * reach * t) for side in (1.0, -1.0)]
-        ways = [abs(float((point - here.centre) @ t)) if left <= LOOSE else -1.0 for point, left in found]
-        if ways[0] >= 0.3 * reach or max(ways) > 0.0:
-            return found[0][0] if ways[0] >= 0.3 * reach else found[int(np.argmax(ways))][0]
+        best, most = here.centre, 0.0
+        for side in (1.0, -1.0):
+            point, left, _ = terrain.restored(here.centre + side * reach * t, here.rows, LOOK_RESTORATIONS)
+            way = point - here.centre
+            told = math.sqrt(max(float(way @ (covariance @ way)), 0.0)) if left <= allowed else 0.0
+            if told > most:
+                best, most = point, told
+            if told > FAR_ENOUGH * reach * largest:
+                return best
+        if most > WORTHWHILE * reach * largest:
+            return best
         reach *= 0.25
-    return here.centre
+    return None
+
+
+def _least_known(covariance: np.ndarray, fresh: np.ndarray) -> tuple[np.ndarray, float]:
+    """The direction of the largest variance, and the root of that."""
+    t, length = fresh, float(np.linalg.norm(fresh))
+    for _ in range(POWER_STEPS):
+        following = covariance @ (t / length)
+        size = float(np.linalg.norm(following))
+        if not size > 0.0:
+            break
+        t, length = following, size
+    return t / float(np.linalg.norm(t)), math.sqrt(length) if t is not fresh else 0.0

@@ -33,6 +33,11 @@ class Rows:
     def are_equalities(self) -> np.ndarray:
         return self.low == self.high
 
+    @property
+    def violation(self) -> float:
+        """The largest violation of a row in its own terms."""
+        return float(np.max(np.abs(self.value - np.clip(self.value, self.low, self.high)), initial=0.0))
+
     def at(self, value: np.ndarray) -> "Rows":
         """The same derivatives with other values."""
         return Rows(value, self.jacobian, self.low, self.high)

@@ -3,33 +3,45 @@
 import numpy as np
 
 ALIKE = 100.0  # the ratio of large to small |x0| up to which variables are taken to be of one kind
+NARROW, WIDE = 2.0, 1e-3  # a bounded variable's unit is its width or 2 |x0|, whichever is less, and at least a thousandth of the width
 
 
 def units(lower: np.ndarray, upper: np.ndarray, x0: np.ndarray, given: np.ndarray | None = None) -> np.ndarray:
-    """`given`; else the width of finite bounds; else from |x0|; else 1.
-
-    Without bounds the sizes of the start's entries are those of the variables only where they differ by orders of magnitude: entries of
-    one order, as those of a random start, say nothing about which variable is longer, and all get their median. The decision is made by
-    the tenth and the ninetieth of a hundred entries, so that single entries near 0 do not make it. Zeros get the typical size of others.
-    """
+    """`given`; else the width of finite bounds, where the start does not show that they are loose; else from |x0|; else 1."""
     if given is not None:
         return np.broadcast_to(np.asarray(given, dtype=float), x0.shape).copy()
     width = upper - lower
     bounded = np.isfinite(width) & (width > 0.0)
-    found = np.where(bounded, width, 0.0)
-    free = ~np.isfinite(width)
-    sizes = np.abs(x0[free])
-    there = sizes[sizes > 0.0]
-    if len(there):
-        typical = float(np.exp(np.mean(np.log(there)))) if _differ(there) else float(np.median(there))
-        found[free] = np.where(sizes > 0.0, sizes, typical) if _differ(there) else typical
-    else:
-        found[free] = 1.0
-    fixed = np.isfinite(width) & ~bounded
+    free, fixed = ~np.isfinite(width), width == 0.0
+    found = np.ones_like(x0)
+    found[bounded] = width[bounded] * _shares(np.abs(x0[bounded]) / width[bounded])
+    found[free] = _sizes(np.abs(x0[free]))
     found[fixed] = np.median(found[~fixed]) if not fixed.all() else 1.0
     return found
 
 
-def _differ(sizes: np.ndarray) -> bool:
-    small, large = np.quantile(sizes, [0.1, 0.9])
-    return bool(large > ALIKE * small)
+def _shares(ratios: np.ndarray) -> np.ndarray:
+    """The unit over the width, from |x0| over the width: 1 unless the start is much nearer to 0 than the bounds are wide.
+
+    Bounds such as [0, 10^5] around a start of 1 say that nobody knows them, not that 10^5 is a step of order 1. A start of 0 says nothing of
+    its own variable, which then gets what others show.
+    """
+    shares = np.clip(NARROW * ratios, WIDE, 1.0)
+    told = ratios > 0.0
+    return np.where(told, shares, np.exp(np.mean(np.log(shares[told]))) if told.any() else 1.0)
+
+
+def _sizes(sizes: np.ndarray) -> np.ndarray:
+    """From |x0| where there are no bounds.
+
+    Entries of one order, as those of a random start, do not say which variable is longer, so all get their median. Entries that differ by
+    orders of magnitude do; the tenth and the ninetieth of a hundred decide, so that single entries near 0 do not. Zeros get the
+    typical size of the others.
+    """
+    there = sizes[sizes > 0.0]
+    if not len(there):
+        return np.ones_like(sizes)
+    small, large = np.quantile(there, [0.1, 0.9])
+    if large <= ALIKE * small:
+        return np.full_like(sizes, np.median(there))
+    return np.where(sizes > 0.0, sizes, np.exp(np.mean(np.log(there))))

@@ -17,10 +17,10 @@ from zolal.errors import ConstraintError
 from zolal.solvers.auto.programme import Rows, Solution, solve
 from zolal.solvers.auto.terrain import Terrain
 
-ROUNDS = 12  # quadratic programmes with new linearizations, at the most
+ROUNDS = 8  # quadratic programmes with new linearizations, at the most
 TRIES = 8  # of the trust region's multiplier
-HALVINGS = 6
-SETTLED = 1e-3  # of the gain so far: a round that adds less is the last
+HALVINGS, RESTORATIONS = 6, 8
+SETTLED = 1e-2  # of the gain so far: a round that adds less is the last
 FLAT = 1e-6  # the least curvature of a programme, in units of slope over radius: it keeps its solution finite and matters no more
 STRAIGHT = 1e-11  # the part of a step that rows may bend and still count as linear
 
@@ -56,41 +56,48 @@ class Stepper:
 
     terrain: Terrain
 
-    def minimiser(self, model: Model, radius: float, bend: np.ndarray) -> Step:
-        """From the model's centre, which is feasible; the gain is 0 where the model knows nothing better."""
-        u = model.centre
-        rows = self.terrain.rows(u)
-        multipliers, gain = np.zeros(len(rows.value)), 0.0
+    def minimiser(self, model: Model, rows: Rows, radius: float, bend: np.ndarray) -> Step:
+        """From the model's centre, which is feasible; the gain is 0 where the model knows nothing better. rows: at the centre."""
+        u, gain, multipliers = model.centre, 0.0, np.zeros(len(rows.value))
+        allowed = 1.01 * rows.distance(rows.value)
         for _ in range(ROUNDS):
             found, convex = self._programme(model, u, rows, bend, radius)
-            trial = self._feasible(model, u, rows, found.step, gain)
+            trial = self._feasible(model, u, rows, found.step, gain, allowed)
             if trial is None:
                 break
-            after, gained = trial
+            after, value, gained = trial
             multipliers = found.multipliers
-            try:
-                new_rows = self.terrain.rows(after)
-            except ConstraintError:
-                break
-            bent = _curved(rows, new_rows, after - u)
+            bent = _curved(rows, value, after - u)
             if bent:
+                try:
+                    new_rows = self.terrain.rows(after, value)
+                except ConstraintError:
+                    break
                 bend = _updated(bend, after - u, multipliers @ (new_rows.jacobian - rows.jacobian))
-            u, rows, added, gain = after, new_rows, gained - gain, gained
+                rows = new_rows
+            else:
+                rows = rows.at(value)
+            u, added, gain = after, gained - gain, gained
             if (convex and not bent) or added <= SETTLED * gain:
                 break
         return Step(u, gain, multipliers, bend)
 
-    def _feasible(self, model: Model, u: np.ndarray, rows: Rows, step: np.ndarray, gain: float) -> tuple[np.ndarray, float] | None:
-        """The first of step, step/2, ... after whose restoration the model is better than before; with what the model then says."""
+    def _feasible(
+        self, model: Model, u: np.ndarray, rows: Rows, step: np.ndarray, gain: float, allowed: float
+    ) -> tuple[np.ndarray, np.ndarray, float] | None:
+        """The first of step, step/2, ... after whose restoration the model is better than before; the rows there, and the model's gain.
+
+        allowed: the violation of the centre, which is more than rounding where nobody has found a feasible point.
+        """
         length = float(np.linalg.norm(step))
         if not length > 0.0:
             return None
         for halvings in range(HALVINGS):
-            trial, left = self.terrain.restored(u + 0.5**halvings * step, rows)
-            if left <= max(1e-9 * length, 1e-12):
+            trial, left, value = self.terrain.restored(u + 0.5**halvings * step, rows, RESTORATIONS)
+            if left <= max(1e-9 * length, 1e-12, allowed):
                 gained = -model.change(trial)
                 if gained > gain:
-                    return trial, gained
+                    return trial, value, gained
         return None
 
     def _programme(self, model: Model, u: np.ndarray, rows: Rows, bend: np.ndarray, radius: float) -> tuple[Solution, bool]:
@@ -155,12 +162,12 @@ def _convexity_shift(hessian: np.ndarray, floor: float) -> float:
         return 2.0 * least - min(lowest, least)
 
 
-def _curved(rows: Rows, new: Rows, step: np.ndarray) -> bool:
-    """Whether the rows bend along the step."""
+def _curved(rows: Rows, value: np.ndarray, step: np.ndarray) -> bool:
+    """Whether the rows bend along the step, at whose end they have these values."""
     if not len(rows.value):
         return False
-    missed = np.abs(new.value - rows.value - rows.jacobian @ step) / rows.lengths
-    size = np.linalg.norm(step) + np.abs(new.value) / rows.lengths
+    missed = np.abs(value - rows.value - rows.jacobian @ step) / rows.lengths
+    size = np.linalg.norm(step) + np.abs(value) / rows.lengths
     return bool(np.any(missed > STRAIGHT * size))
 
 

@@ -13,8 +13,9 @@ from zolal.problem import SlackForm
 from zolal.sets import Box, ConvexSet, L2Ball, NonNegative, Product, Simplex, WholeSpace
 from zolal.solvers.auto.programme import Rows, nearest
 
-RESTORATIONS = 30
-START_ATTEMPTS, START_VIOLATION = 8, 1e-9
+RESTORATIONS, HALVINGS = 20, 8
+CHORD = 0.1  # of the violation: where a step leaves more, its linearization is not used again
+START_ATTEMPTS, START_VIOLATION, START_SPREAD = 6, 1e-9, 1e-2
 START_STREAM = 2  # random numbers that are none of the run's
 TIGHT = 1e-13  # the violation, in units of the variables' scale, at which there is nothing left to restore
 
@@ -83,75 +84,123 @@ class Terrain:
         plain = u * self.units
         return np.append(own, [extra.value(plain) for extra in self.extras])
 
-    def rows(self, u: np.ndarray) -> Rows:
-        """The rows linearized at u, per unit of u."""
+    @property
+    def interval(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where the rows' values ought to lie."""
         low, high = self.form.equalities.interval
+        return np.append(low, [extra.low for extra in self.extras]), np.append(high, [extra.high for extra in self.extras])
+
+    def rows(self, u: np.ndarray, value: np.ndarray | None = None) -> Rows:
+        """The rows linearized at u, per unit of u; value: theirs at u, where it is known."""
         if self.num_rows == 0:
             return Rows(np.empty(0), np.empty((0, len(u))), np.empty(0), np.empty(0))
         x, plain = self.outward(u), u * self.units
         jacobian = to_numpy(self.form.equalities.signed_jacobian(x)).astype(float)
         if self.extras:
             jacobian = np.vstack([jacobian, [extra.gradient(plain) for extra in self.extras]])
-            low = np.append(low, [extra.low for extra in self.extras])
-            high = np.append(high, [extra.high for extra in self.extras])
-        return Rows(self.values(u), jacobian * self.units, low, high)
+        return Rows(self.values(u) if value is None else value, jacobian * self.units, *self.interval)
 
     def start(self, u: np.ndarray, seed: int) -> np.ndarray:
-        """A feasible point near u. Where rows depend on each other there is no way on along their gradients, so a little chance is added."""
-        best, least = self.restored(u)
+        """A feasible point near u, or one of small violation.
+
+        Where Gauss-Newton steps end early, since rows depend on each other or curve away, least squares over what is violated goes on, from
+        there and from random points around.
+        """
+        best, least, _ = self.restored(u)
         for attempt in range(START_ATTEMPTS):
             if least <= START_VIOLATION:
                 break
             fresh = Gaussian(len(u), 1, seed=seed, iteration=attempt, stream=START_STREAM).row(0, u)
-            found, left = self.restored(best + 10.0 ** (0.5 * attempt - 3.0) * fresh)
+            near = best + (START_SPREAD * 10.0 ** (0.5 * attempt) * fresh if attempt else 0.0)
+            found, left, _ = self.restored(self._least_squares(near))
             if left < least:
                 best, least = found, left
         return best
 
-    def violation(self, u: np.ndarray, rows: Rows) -> float:
-        """How far u is from where the rows hold, by the rows' gradients at a point near it; infinite where a row is not finite."""
-        try:
-            return rows.distance(self.values(u))
-        except ConstraintError:
-            return np.inf
+    def _least_squares(self, u: np.ndarray) -> np.ndarray:
+        """The end of a trust-region method for the squares of what the rows are violated by."""
+        from scipy.optimize import least_squares
 
-    def restored(self, u: np.ndarray, rows: Rows | None = None, most: int = RESTORATIONS) -> tuple[np.ndarray, float]:
-        """The end of Gauss-Newton steps to where bounds and rows hold, each the shortest one, and the violation that is left.
+        free = self.lower < self.upper
+        whole = self.clipped(u)
+        lengths = self.rows(whole).lengths
+
+        def at(part: np.ndarray) -> np.ndarray:
+            point = whole.copy()
+            point[free] = part
+            return point
+
+        def excess(part: np.ndarray) -> np.ndarray:
+            try:
+                value = self.values(at(part))
+            except ConstraintError:
+                return np.full(self.num_rows, 1e10)
+            return (value - np.clip(value, *self.interval)) / lengths
+
+        def slopes(part: np.ndarray) -> np.ndarray:
+            rows = self.rows(at(part))
+            outside = (rows.value < rows.low) | (rows.value > rows.high)
+            return (rows.jacobian * outside[:, None] / lengths[:, None])[:, free]
+
+        try:
+            lower, upper = self.lower[free], self.upper[free]
+            inside = np.clip(whole[free], lower + 1e-9 * np.minimum(upper - lower, 1.0), upper - 1e-9 * np.minimum(upper - lower, 1.0))
+            return at(least_squares(excess, inside, slopes, bounds=(lower, upper), max_nfev=100).x)
+        except (ConstraintError, ValueError, np.linalg.LinAlgError):
+            return whole
+
+    def restored(self, u: np.ndarray, rows: Rows | None = None, most: int = RESTORATIONS) -> "Restored":
+        """The end of Gauss-Newton steps to where bounds and rows hold, each the shortest one.
 
         rows: linearized near u, to begin with; they are linearized again where they no longer lead on.
         """
         u = self.clipped(u)
         if self.num_rows == 0:
-            return u, 0.0
+            return Restored(u, 0.0, np.empty(0))
         try:
             fresh = rows is None
             rows = self.rows(u) if rows is None else rows.at(self.values(u))
         except ConstraintError:
-            return u, np.inf
+            return Restored(u, np.inf, np.full(self.num_rows, np.nan))
         left = rows.distance(rows.value)
         for _ in range(most):
             if left <= TIGHT:
                 break
             step = nearest(rows, self.lower - u, self.upper - u)
-            trial, after = u, left
-            for halvings in range(8 if fresh else 1):
-                trial = self.clipped(u + 0.5**halvings * step)
-                after = self.violation(trial, rows)
-                if after <= (1.0 - (0.25 if fresh else 0.5) * 0.5**halvings) * left:
-                    break
-            else:
-                if fresh:
-                    break
-                trial = u
+            found = self._nearer(u, step, rows, left, HALVINGS if fresh else 1)
             try:
-                if trial is u or after > 0.1 * left:
-                    rows, fresh = self.rows(trial), True
-                else:
-                    rows, fresh = rows.at(self.values(trial)), False
+                if found is None and fresh:
+                    break
+                if found is None:
+                    rows, fresh = self.rows(u), True
+                    left = rows.distance(rows.value)
+                    continue
+                u, value = found
+                before, left = left, rows.distance(value)
+                rows, fresh = (self.rows(u, value), True) if left > CHORD * before else (rows.at(value), False)
             except ConstraintError:
                 break
-            u, left = trial, rows.distance(rows.value)
-        return u, left
+        return Restored(u, left, rows.value)
+
+    def _nearer(self, u: np.ndarray, step: np.ndarray, rows: Rows, left: float, tries: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """The first of step, step/2, ... that comes nearer to where the rows hold, with the values there."""
+        for halvings in range(tries):
+            trial = self.clipped(u + 0.5**halvings * step)
+            try:
+                value = self.values(trial)
+            except ConstraintError:
+                continue
+            if rows.distance(value) <= (1.0 - 0.25 * 0.5**halvings) * left:
+                return trial, value
+        return None
+
+
+class Restored(NamedTuple):
+    """A point within the bounds, how far it is from where the rows hold, and the rows' values there."""
+
+    point: np.ndarray
+    left: float
+    value: np.ndarray
 
 
 def described(region: ConvexSet, d: int) -> tuple[np.ndarray, np.ndarray, tuple[_Extra, ...]] | None:

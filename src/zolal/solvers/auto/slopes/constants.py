@@ -64,10 +64,8 @@ class Constants:
     staleness: float = 0.1  # of the square of (curvature x step), by which s is taken to age
 
     # steps along samples that would cross a bounded region
-    crossing: float = 0.2  # of the region's diameter that a step along fresh slopes may go
+    crossing: float = 0.5  # of the region's diameter that a step along fresh slopes may go; with 0.2 noise alone crossed boxes
     crossing_ends: float = 0.1  # of that, once one was longer
-
-    settling_steps: int = 3  # of the model from the mean to the point that is returned, each with the constraints linearized again
 
     # the model step
     penalty: float = 1e4  # in units of 1/step size, on rows of unit gradients; 100 made the safeguard halve many times

@@ -11,12 +11,14 @@ from zolal.solvers.auto.slopes.reading import Reading
 class Pace(NamedTuple):
     """step_size: eta, None before the first step. curvature: the last one of f along a step that was known well.
 
-    largest: the largest curvature that a sample has shown.
+    largest: the largest curvature that a sample has shown, that of the constraints and the number of directions counted. of_f: the
+    largest that samples have lately shown of f alone.
     """
 
     step_size: float | None = None
     curvature: float = 0.0
     largest: float = 0.0
+    of_f: float = 0.0
 
 
 def paced_by_change(pace: Pace, move: Move, reading: Reading, rise: float, feasible: bool, memory: float) -> tuple[Pace, bool]:
@@ -48,13 +50,15 @@ def paced_by_sample(pace: Pace, move: Move, reading: Reading, rise: float, feasi
     """
     if math.isnan(reading.second) or not 0.5 * move.length <= went <= 2.0 * move.length or pace.step_size is None:
         return pace, False
-    curvature = reading.second / max(went**2, 1e-300) + move.bend / max(move.divergence, 1e-300)
+    plain = reading.second / max(went**2, 1e-300)
+    of_f = max(plain, CONSTANTS.sampled_curvature_memory * pace.of_f)
+    curvature = plain + move.bend / max(move.divergence, 1e-300)
     curvature *= 1.0 + reading.directions.dimension / reading.directions.count
     largest = max(curvature, pace.largest)
     lately = max(curvature, CONSTANTS.sampled_curvature_memory * pace.curvature, CONSTANTS.least_sampled_curvature * largest)
     step_size = min(CONSTANTS.sampled_growth * pace.step_size, 1.0 / lately) if lately > 0.0 else 2.0 * pace.step_size
     worse = rise > 0.0 and move.step_size * curvature > CONSTANTS.too_long and feasible
-    return Pace(step_size, lately, largest), worse
+    return Pace(step_size, lately, largest, of_f), worse
 
 
 def adapted(step_size: float, curvature: float, worse: bool, better: bool) -> float:

@@ -33,16 +33,17 @@ class Move(NamedTuple):
 
 
 class Mean(NamedTuple):
-    """The mean of the points of a run and of the estimates there, in which the last tenth of the run weighs about as much as the rest.
+    """The mean of the points of a run, of the estimates there and of what led the steps from there, in which the last tenth of the run weighs about as much as the rest.
 
     The t-th point enters with the weight 9/(t + 8): a mean over all of a run would remember its start for ever.
     """
 
     x: Array
     gradient: Array
+    leading: Array
     number: int = 1
 
-    def seen(self, x: Array, gradient: Array) -> "Mean":
-        number = self.number + 1
-        weight = 9.0 / (number + 8.0)
-        return Mean(self.x + weight * (x - self.x), self.gradient + weight * (gradient - self.gradient), number)
+    def seen(self, x: Array, gradient: Array, leading: Array) -> "Mean":
+        weight = 9.0 / (self.number + 9.0)
+        means = (old + weight * (new - old) for old, new in ((self.x, x), (self.gradient, gradient), (self.leading, leading)))
+        return Mean(*means, self.number + 1)

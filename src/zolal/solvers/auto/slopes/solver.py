@@ -95,7 +95,7 @@ class Slopes(Solver[SlopesState]):
             case _:
                 directions, base = self._around(state, self._count(state), length * state.noise.reach)
                 looks = state.noise.looks(state.steps, directions.count)
-                others = self._other_points(state, base) if looks and isinstance(state.noise, Sampled) else ()
+                others = _other_points(state, base) if looks and isinstance(state.noise, Sampled) else ()
                 survey = state.noise.survey(directions, base, others, length, looks)
         return replace(survey, clip=_clip(state, directions, survey))
 
@@ -179,10 +179,10 @@ class Slopes(Solver[SlopesState]):
         fresh = reading.mean_gradient(state.x)
         widest = CONSTANTS.crossing * diameter(state.form.problem.region, state.x.shape[0])
         length = (state.pace.step_size or 0.0) * norm(fresh)
-        gradient = state.estimate.gradient
-        mean = state.mean.seen(base.x, gradient) if state.mean else Mean(base.x, gradient)
         crosses = length > (CONSTANTS.crossing_ends if state.crosses else 1.0) * widest
-        return replace(state, crosses=crosses, mean=mean), state.estimate.leading if crosses else fresh
+        gradient, leading = state.estimate.gradient, state.estimate.leading if crosses else fresh
+        mean = state.mean.seen(base.x, gradient, leading) if state.mean else Mean(base.x, gradient, leading)
+        return replace(state, crosses=crosses, mean=mean), leading
 
     def _judged(self, state: SlopesState, reading: Reading) -> tuple[SlopesState, bool]:
         """The pace after what the last step did, and whether it has surely made things worse."""
@@ -257,38 +257,46 @@ class Slopes(Solver[SlopesState]):
             move=move,
             error=estimate.error,
             estimate=estimate.moved(state.noise.aged(curvature, move.length)),
-            best=Candidate(z_base, kept, s),
+            best=Candidate(z_base, kept, s) if state.mean is None else self._settled(replace(state, pace=pace), state.mean),
         )
 
     def _settled(self, state: SlopesState, mean: Mean) -> Candidate:
-        """The minimiser of <g, y> + (l/2) ||y - m||^2 over X and the constraints: m, g the means of the points and the estimates.
+        """A step towards the minimiser of <g, y> + (l/2) ||y - m||^2 over X and the constraints, from the last such point.
 
-        Steps along samples jump about the solution, and whatever bounds them bends their mean inwards. Not so the mean of the gradients,
-        and l is the curvature of f along steps; where nothing bounds the steps g is about 0 and this is about m.
+        m and g are the means of the points and of what led the steps from there. Steps along samples jump about the solution, and whatever
+        bounds them bends their mean inwards. Where nothing does, they add up to x^k - x^0, so that g is about 0 and this is about m; where
+        something does, g is what pushes against it. l is the largest curvature of f lately.
         """
-        stepper = Stepper(state.form, self.mirror, state.scale)
-        count, d = self._count(state), mean.x.shape[0]
-        curvature = max(state.noise.step_curvature(state.pace, d, count), 1e-300)
-        longest = CONSTANTS.longest_step * state.scale / max(norm(mean.gradient), 1e-300)
-        step_size = min(1.0 / curvature, (1.0 + d / count) * (state.pace.step_size or 1.0), longest)
-        x, multipliers = mean.x, to_numpy(state.multipliers).astype(float)
-        for _ in range(CONSTANTS.settling_steps if len(multipliers) else 1):
-            rows, lengths = stepper.scaled_rows(x)
-            found = stepper.minimiser(x, mean.gradient + (x - mean.x) / step_size, step_size, multipliers, rows, lengths)
-            multipliers = found.multipliers / lengths
-            x, _ = stepper.restored(found.x)
-        return Candidate(state.form.start(x), like(multipliers, x), mean.gradient + (x - mean.x) / step_size)
+        form, pace = state.form, state.pace
+        stepper = Stepper(form, self.mirror, state.scale)
+        shortest = (1.0 + mean.x.shape[0] / self._count(state)) * (pace.step_size or 1.0)  # the constraints' curvature is in it
+        longest = CONSTANTS.longest_step * state.scale / max(norm(mean.leading), 1e-300)
+        curvature = pace.of_f if pace.of_f > 0.0 else 1.0 / shortest
+        x = mean.x if mean.number == 1 else form.variables(state.best.z)
+        rows, lengths = stepper.scaled_rows(x)
+        step_size = min(shortest if len(lengths) else 1.0 / curvature, longest)
+        priced = to_numpy(state.best.multipliers).astype(float)
+        found = stepper.minimiser(x, mean.leading + curvature * (x - mean.x), step_size, priced, rows, lengths)
+        x, _ = stepper.restored(found.x)
+        return Candidate(form.start(x), like(found.multipliers / lengths, x), mean.gradient + pace.of_f * (x - mean.x))
 
     def output(self, state: SlopesState) -> Candidate:
         """The last point that was measured and kept, or the start if that was feasible and is better; restored up to rounding."""
         start, now, h = state.start, state.anchor, state.form.problem.regularizer
-        chosen = state.best if state.mean is None else self._settled(state, state.mean)
+        chosen = state.best
         if start is not None and now is not None and start.feasible:
             doubt = CONSTANTS.sure * math.sqrt(start.variance + now.variance)
             if not now.feasible or now.value + h.value(now.x) > start.value + h.value(start.x) + doubt:
                 chosen = Candidate(state.form.start(start.x), state.multipliers, None)
         stepper = Stepper(state.form, self.mirror, state.scale)
         x, _ = stepper.restored(state.form.variables(chosen.z), target=1e-6)
+        if (
+            state.mean is not None and chosen.gradient is not None
+        ):  # the estimates remember, so that their mean is better than that of steps
+            rows, lengths = stepper.scaled_rows(x)
+            priced = to_numpy(chosen.multipliers).astype(float)
+            found = stepper.minimiser(x, chosen.gradient, state.measuring_step, priced, rows, lengths)
+            chosen = chosen._replace(multipliers=like(found.multipliers / lengths, x))
         return chosen._replace(z=state.form.start(x))
 
     def best(self, state: SlopesState) -> Candidate:
@@ -314,14 +322,6 @@ class Slopes(Solver[SlopesState]):
             f"With exact values and {d} variables a method that models f's curvature, such as SciPy's COBYQA, may need fewer evaluations."
         )
 
-    def _other_points(self, state: SlopesState, x: Array) -> tuple[Array, ...]:
-        """Where one sample looks beside x: at the anchor, halfway there, at the start and at what would be returned, all of them in X."""
-        anchor, start, mean, region = state.anchor, state.start, state.mean, state.form.problem.region
-        if anchor is None or start is None:
-            return ()
-        returned = x if mean is None else region.clipped(state.form.variables(self._settled(state, mean).z))
-        return anchor.x, region.clipped(0.5 * (anchor.x + x)), start.x, returned
-
     def _around(self, state: SlopesState, count: int, longest: float) -> tuple[Orthogonal, Array]:
         """Directions, and the point next to x around which differences up to a length stay in X."""
         directions = self._directions(state, count)
@@ -335,16 +335,12 @@ class Slopes(Solver[SlopesState]):
 
 
 def _other_points(state: SlopesState, x: Array) -> tuple[Array, ...]:
-    """Where one sample looks beside x: at the anchor, halfway there, at the start and at the mean of the iterates, all of them in X."""
-    anchor, start, mean, region = state.anchor, state.start, state.mean, state.form.problem.region
+    """Where one sample looks beside x: at the anchor, halfway there, at the start and at what would be returned, all of them in X."""
+    anchor, start, region = state.anchor, state.start, state.form.problem.region
     if anchor is None or start is None:
         return ()
-    return (
-        anchor.x,
-        region.clipped(0.5 * (anchor.x + x)),
-        start.x,
-        x if mean is None else region.clipped(state.form.variables(state.best.z)),
-    )
+    returned = x if state.mean is None else region.clipped(state.form.variables(state.best.z))
+    return anchor.x, region.clipped(0.5 * (anchor.x + x)), start.x, returned
 
 
 def _clip(state: SlopesState, directions: Orthogonal, survey: Survey) -> ConvexSet | None:
