@@ -33,6 +33,9 @@ class Constants:
     farthest: float = 1e3  # the radius, in units times sqrt(d), at which a flat objective is given up
     shortest: float = 1e-12  # the radius, in units, at which only rounding is left
 
+    surprise_memory: float = 0.8  # per value: how long a wrong forecast counts against the belief's own error
+    most_surprise: float = 100.0  # squares of standard deviations that one value may count
+
     # the judge
     accepted: float = 0.1  # of the foretold gain
     good: float = 0.7  # of the foretold gain, after which Delta grows

@@ -30,6 +30,11 @@ def judged(state: "ModelledState", u: np.ndarray, value: float) -> "ModelledStat
     noise = 0.0 if belief.is_exact else belief.noise
     margin = CONSTANTS.noise_margin * noise
     fallen = belief.value - value
+    foretold = belief.foretold(u)
+    variance = foretold.deviation**2 + (belief.noise if noise else belief.rounding) ** 2
+    square = (fallen + foretold.change) ** 2 / max(variance, 1e-300)
+    kept = CONSTANTS.surprise_memory
+    state = replace(state, surprise=kept * state.surprise + (1.0 - kept) * min(square, CONSTANTS.most_surprise))
     grown = belief.told(u, value)
     if trial is None:
         better = fallen > 2.0 * margin

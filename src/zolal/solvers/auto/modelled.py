@@ -45,6 +45,8 @@ class ModelledState(State):
     measured: np.ndarray | None = None  # the centre that they belong to
     failures: int = 0  # steps in a row that were not accepted
     last_length: float = math.inf  # of the last step that was accepted
+    is_stuck: bool = False  # whether there is nothing left to evaluate
+    surprise: float = 1.0  # the mean square of what values missed their forecasts by, in standard deviations, lately
     gradient_size: float = 0.0  # the largest gradient believed in, per typical unit
     error: float = math.inf  # the root mean square error of the gradient along what is free
     gain: float = math.inf  # what a step is foretold to gain that is as long as the way so far
@@ -143,7 +145,7 @@ class Modelled(Solver[ModelledState]):
         state = self._measured(state, here)
         if belief.is_flat and len(belief.values) > 1:  # the values say nothing yet: go farther
             state = replace(state, radius=2.0 * state.radius, last_length=math.inf)
-            return self._look(state, terrain, here) or replace(state, radius=math.inf)
+            return self._look(state, terrain, here) or replace(state, is_stuck=True)
         ignorant = here.error**2 > CONSTANTS.ignorance * here.size**2
         if ignorant and belief.is_exact and (look := self._look(state, terrain, here)):
             return look
@@ -160,7 +162,7 @@ class Modelled(Solver[ModelledState]):
             return look  # before one believes that bounds hold x back
         if step.gain <= CONSTANTS.rounding * EPS * abs(belief.value):
             state = replace(state, radius=CONSTANTS.shrinkage * state.radius)
-            return self._look(state, terrain, here) or replace(state, radius=0.0)
+            return self._look(state, terrain, here) or replace(state, is_stuck=True)
         trial = Trial(step.gain, belief.foretold(step.point).deviation, float(np.linalg.norm(step.point - here.centre)))
         return replace(state, asked=step.point, trial=trial)
 
@@ -176,7 +178,7 @@ class Modelled(Solver[ModelledState]):
         return replace(
             state,
             stationarity=here.stationarity / typical,
-            error=here.unseen[1] / typical,
+            error=here.unseen[1] / typical * math.sqrt(max(state.surprise, 1.0)),
             multipliers=like(here.multipliers[: len(state.multipliers)], state.multipliers),
             answer=here.centre,
         )
@@ -218,7 +220,7 @@ class Modelled(Solver[ModelledState]):
         reach = CONSTANTS.farthest * math.sqrt(len(state.units))
         if state.belief.is_flat and state.radius > reach:
             return Status.NO_REACTION
-        return Status.STALLED if state.radius < CONSTANTS.shortest * max(1.0, float(np.max(np.abs(state.belief.centre)))) else None
+        return Status.STALLED if state.is_stuck or state.radius < CONSTANTS.shortest * max(1.0, float(np.max(np.abs(state.belief.centre)))) else None
 
     def output(self, state: ModelledState) -> Candidate:
         return self.certified(state).candidate
@@ -243,7 +245,8 @@ class Modelled(Solver[ModelledState]):
         gradient = like(here.gradient / state.units, x)
         pulled = form.gradient(z, gradient, multipliers)
         residual = euclidean_residual(form.region, form.regularizer, z, pulled, form.value(z))
-        kkt = KKT(here.stationarity / typical, form.equalities.violation(x), residual, 2.0, True, here.unseen[1] / typical)
+        error = here.unseen[1] / typical * math.sqrt(max(state.surprise, 1.0))
+        kkt = KKT(here.stationarity / typical, form.equalities.violation(x), residual, 2.0, True, error)
         value = belief.value + form.problem.regularizer.value(x)
         return Certified(Candidate(z, multipliers, gradient), value, belief.value_error, kkt, here.multiplier_errors)
 

@@ -239,8 +239,12 @@ class Quadratic:
     @property
     def _rounding_share(self) -> float:
         """rho of the rounding of f with the amplitude of now; 1 where nothing but rounding has been seen."""
-        rounding = (CONSTANTS.rounding * EPS) ** 2 * max(float(np.max(self.values**2)), 1e-290)
-        return min(rounding / self.amplitude, 1.0)
+        return min(self.rounding**2 / self.amplitude, 1.0)
+
+    @property
+    def rounding(self) -> float:
+        """What rounding may change a value by."""
+        return CONSTANTS.rounding * EPS * max(float(np.max(np.abs(self.values))), 1e-145)
 
     @property
     def _rho(self) -> float:

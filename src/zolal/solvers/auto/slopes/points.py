@@ -33,9 +33,10 @@ class Move(NamedTuple):
 
 
 class Mean(NamedTuple):
-    """The mean of the points of a run, of the estimates there and of what led the steps from there, in which the last tenth of the run weighs about as much as the rest.
+    """The mean of the points of a run, of the estimates there, and of what led the steps from there.
 
-    The t-th point enters with the weight 9/(t + 8): a mean over all of a run would remember its start for ever.
+    The t-th point enters with the weight 9/(t + 8), so that the last tenth of the run weighs about as much as the rest: a mean over all of
+    a run would remember its start for ever.
     """
 
     x: Array
@@ -45,5 +46,9 @@ class Mean(NamedTuple):
 
     def seen(self, x: Array, gradient: Array, leading: Array) -> "Mean":
         weight = 9.0 / (self.number + 9.0)
-        means = (old + weight * (new - old) for old, new in ((self.x, x), (self.gradient, gradient), (self.leading, leading)))
-        return Mean(*means, self.number + 1)
+        return Mean(
+            self.x + weight * (x - self.x),
+            self.gradient + weight * (gradient - self.gradient),
+            self.leading + weight * (leading - self.leading),
+            self.number + 1,
+        )
