@@ -114,3 +114,16 @@ def test_other_backends_take_the_same_step():
 def test_the_whole_space_is_recognised():
     assert Subproblem(Euclidean(), WholeSpace(), Zero(), np.zeros(2), np.zeros(2), 1.0).is_linear
     assert not Subproblem(Euclidean(), WholeSpace(), L1(0.1), np.zeros(2), np.zeros(2), 1.0).is_linear
+
+
+@pytest.mark.parametrize("room", [1e-6, 1e-3, 0.1])
+@pytest.mark.parametrize("price", [0.0, 0.5, 1.0, 1.001, 3.0])
+def test_an_active_inequality_is_reached_from_inside_whatever_its_price_was(room, price):
+    """x lies inside by `room`, the step pushes outwards: it must end on the constraint, not stay inside at the old price."""
+    d = 10
+    rows = Linearization(np.array([-room]), np.full((1, d), d**-0.5), np.array([-np.inf]), np.array([0.0]))
+    problem = Subproblem(Euclidean(), WholeSpace(), Zero(), np.zeros(d), np.full(d, -(d**-0.5)), 0.5)
+    step = kept_curvature_step(problem, rows, np.array([price]), 2e4)
+    expected = (0.5 - room + price / 2e4) / (0.5 + 1.0 / 2e4)  # y = mu (-room + eta (1 - y) + price/mu)
+    assert step.multipliers[0] == pytest.approx(max(expected, 0.0), rel=1e-9)
+    assert step.x.sum() * d**-0.5 == pytest.approx(room, abs=2e-4)

@@ -91,30 +91,58 @@ def kept_curvature_step(problem: Subproblem, model: Linearization, multipliers: 
     """
     if len(model.value) == 0:
         return KeptStep(problem.solve(model, multipliers), multipliers)
-    y = np.asarray(multipliers, dtype=float)
-    x, w, gap = _mismatch(problem, model, multipliers, penalty, y)
+    stiff = min(penalty, len(multipliers) / max(problem.step_size * norm(namespace(problem.x).reshape(model.jacobian, (-1,))) ** 2, 1e-300))
+    found, solved = _newton(problem, model, multipliers, Weights(penalty, penalty, stiff), np.asarray(multipliers, dtype=float))
+    if solved or stiff == penalty:
+        return found
+    return _newton(problem, model, multipliers, Weights(penalty, stiff, stiff), found.multipliers)[0]
+
+
+class Weights(NamedTuple):
+    """penalty: mu. measure: sigma, by which the mismatch y - sigma (w' - P(w')), w' = w - y/mu + y/sigma, is measured.
+
+    The mismatch vanishes at one y, whatever sigma is. With sigma = mu it is the plain one, but grows mu-fold where a row becomes active, so
+    that a price somewhat too high for an inequality with a little room looks better than every other one along the way. With sigma about
+    1/(eta ||J||^2), `stiff`, it is as large as the price's error on either side.
+    """
+
+    penalty: float
+    measure: float
+    stiff: float
+
+    @property
+    def shift(self) -> float:
+        return 1.0 / self.measure - 1.0 / self.penalty
+
+
+def _newton(problem: Subproblem, model: Linearization, multipliers: np.ndarray, weights: Weights, y: np.ndarray) -> tuple[KeptStep, bool]:
+    """Semismooth Newton steps on the mismatch from the price y, and whether they have got there."""
+    penalty, measure, stiff = weights
+    x, w, gap = _mismatch(problem, model, multipliers, weights, y)
     for _ in range(NEWTON_STEPS):
         size = norm(problem.s) + float(np.linalg.norm(y) + penalty * np.linalg.norm(model.excess(w)))
         rounding = ROUNDING * penalty * float(np.linalg.norm(np.abs(model.value) + np.abs(w)))
-        if np.linalg.norm(gap) <= max(TOLERANCE * size, rounding):
-            break
-        outside = (w < model.lower) | (w > model.upper)
-        stiff = min(penalty, len(y) / max(problem.step_size * norm(namespace(problem.x).reshape(model.jacobian, (-1,))) ** 2, 1e-300))
+        if np.linalg.norm(gap) <= max(TOLERANCE * size, rounding) * (measure / penalty):
+            return KeptStep(x, y), True
+        moved = w + weights.shift * y
+        outside = (moved < model.lower) | (moved > model.upper)
         price = norm(problem.s) + float(np.linalg.norm(y) + stiff * np.linalg.norm(model.excess(w)))
-        matrix = np.eye(len(y)) - penalty * outside[:, None] * _response(problem, model, y, x, price)
-        step = np.linalg.lstsq(matrix, -gap, rcond=None)[0]
-        found = _line_search(problem, model, multipliers, penalty, y, step, gap)
+        response = _response(problem, model, y, x, price) + weights.shift * np.eye(len(y))
+        step = np.linalg.lstsq(np.eye(len(y)) - measure * outside[:, None] * response, -gap, rcond=None)[0]
+        found = _line_search(problem, model, multipliers, weights, y, step, gap)
         if found is None:
             break
         y, x, w, gap = found
-    return KeptStep(x, y)
+    return KeptStep(x, y), False
 
 
-def _mismatch(problem: Subproblem, model: Linearization, lam: np.ndarray, mu: float, y: np.ndarray) -> tuple[Array, np.ndarray, np.ndarray]:
-    """The step for the price y, w there, and y - mu (w - P(w)), which is to vanish."""
+def _mismatch(
+    problem: Subproblem, model: Linearization, lam: np.ndarray, weights: Weights, y: np.ndarray
+) -> tuple[Array, np.ndarray, np.ndarray]:
+    """The step for the price y, w there, and the mismatch, which is to vanish."""
     x = problem.solve(model, y)
-    w = model.value + to_numpy(namespace(x).matmul(model.jacobian, x - problem.x)) + lam / mu
-    return x, w, y - mu * model.excess(w)
+    w = model.value + to_numpy(namespace(x).matmul(model.jacobian, x - problem.x)) + lam / weights.penalty
+    return x, w, y - weights.measure * model.excess(w + weights.shift * y)
 
 
 def _response(problem: Subproblem, model: Linearization, y: np.ndarray, x: Array, price: float) -> np.ndarray:
@@ -130,13 +158,13 @@ def _response(problem: Subproblem, model: Linearization, y: np.ndarray, x: Array
 
 
 def _line_search(
-    problem: Subproblem, model: Linearization, lam: np.ndarray, mu: float, y: np.ndarray, step: np.ndarray, gap: np.ndarray
+    problem: Subproblem, model: Linearization, lam: np.ndarray, weights: Weights, y: np.ndarray, step: np.ndarray, gap: np.ndarray
 ) -> tuple[np.ndarray, Array, np.ndarray, np.ndarray] | None:
     """The first of y + step, y + step/2, ... whose mismatch is smaller; None when rounding is all that is left."""
     for halvings in range(8):
         t = 0.5**halvings
         trial = y + t * step
-        x, w, following = _mismatch(problem, model, lam, mu, trial)
+        x, w, following = _mismatch(problem, model, lam, weights, trial)
         if np.linalg.norm(following) <= (1.0 - 0.1 * t) * np.linalg.norm(gap):
             return trial, x, w, following
     return None
