@@ -40,7 +40,6 @@ class ModelledState(State):
     belief: Quadratic | None
     bend: np.ndarray  # the curvature of the constraints
     multipliers: Array
-    answer: np.ndarray  # u of the point that the belief holds best: the centre, with noise the model's minimiser
     rows: Rows | None = None  # the constraints at the centre
     measured: np.ndarray | None = None  # the centre that they belong to
     failures: int = 0  # steps in a row that were not accepted
@@ -111,7 +110,6 @@ class Modelled(Solver[ModelledState]):
             belief=None,
             bend=np.zeros((d, d)),
             multipliers=0.0 * c,
-            answer=u,
         )
 
     def ask(self, state: ModelledState) -> Survey:
@@ -147,13 +145,11 @@ class Modelled(Solver[ModelledState]):
             state = replace(state, radius=2.0 * state.radius, last_length=math.inf)
             return self._look(state, terrain, here) or replace(state, is_stuck=True)
         ignorant = here.error**2 > CONSTANTS.ignorance * here.size**2
-        if ignorant and belief.is_exact and (look := self._look(state, terrain, here)):
+        if ignorant and (look := self._look(state, terrain, here)):
             return look
         model = Model(here.centre, here.gradient, belief.hessian)
         step = Stepper(terrain).minimiser(model, here.rows, state.radius, state.bend)
-        state = replace(state, bend=step.bend, answer=here.centre if belief.is_exact else step.point)
-        if ignorant and (look := self._look(state, terrain, here)):
-            return look
+        state = replace(state, bend=step.bend)
         size = float(np.linalg.norm(here.gradient)) / self._typical(state)
         gain = self._hope(state, terrain, model, here.rows, step.gain)
         state = replace(state, gain=gain, gradient_size=max(state.gradient_size, size))
@@ -180,7 +176,6 @@ class Modelled(Solver[ModelledState]):
             stationarity=here.stationarity / typical,
             error=here.unseen[1] / typical * math.sqrt(max(state.surprise, 1.0)),
             multipliers=like(here.multipliers[: len(state.multipliers)], state.multipliers),
-            answer=here.centre,
         )
 
     def _hope(self, state: ModelledState, terrain: Terrain, model: Model, rows: Rows, gain: float) -> float:
@@ -229,15 +224,16 @@ class Modelled(Solver[ModelledState]):
         return self.output(state)
 
     def certified(self, state: ModelledState) -> Certified:
-        """The answer with what the belief says of it, the frame moved there where it is not the centre."""
+        """The point that the belief holds best, with what it says of it: the centre; with noise the model's minimiser."""
         belief, form = state.belief, state.form
         if belief is None:
             values = state.first_values
             value = float(np.mean(values)) if len(values) else math.nan
             return Certified(Candidate(state.z, state.multipliers, None), value, math.nan, KKT.unknown(state.feasibility))
         terrain, typical = self._terrain(state), self._typical(state)
-        if state.answer is not belief.centre and not np.array_equal(state.answer, belief.centre):
-            belief = belief.moved(state.answer, state.radius)
+        if not belief.is_exact:
+            answer = self._answer(state, terrain)
+            belief = belief if answer is belief.centre else belief.moved(answer, state.radius)
         rows = state.rows if state.rows is not None and belief.centre is state.measured else terrain.rows(belief.centre)
         here = Here.at(terrain, rows, belief, state.radius)
         x = terrain.outward(belief.centre)
@@ -249,6 +245,13 @@ class Modelled(Solver[ModelledState]):
         kkt = KKT(here.stationarity / typical, form.equalities.violation(x), residual, 2.0, True, error)
         value = belief.value + form.problem.regularizer.value(x)
         return Certified(Candidate(z, multipliers, gradient), value, belief.value_error, kkt, here.multiplier_errors)
+
+    def _answer(self, state: ModelledState, terrain: Terrain) -> np.ndarray:
+        belief = state.belief
+        assert belief is not None
+        rows = terrain.rows(belief.centre) if state.rows is None or state.measured is not belief.centre else state.rows
+        step = Stepper(terrain).minimiser(Model(belief.centre, belief.gradient, belief.hessian), rows, state.radius, state.bend)
+        return step.point if step.gain > 0.0 else belief.centre
 
     def measures_at(self, state: ModelledState) -> tuple[MirrorMap, float]:
         return Euclidean(), 1.0

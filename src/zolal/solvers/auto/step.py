@@ -61,7 +61,10 @@ class Stepper:
         u, gain, multipliers = model.centre, 0.0, np.zeros(len(rows.value))
         allowed = 1.01 * rows.distance(rows.value)
         for _ in range(ROUNDS):
-            found, convex = self._programme(model, u, rows, bend, radius)
+            try:
+                found, convex = self._programme(model, u, rows, bend, radius)
+            except LinAlgError:  # numbers so large or small that no factor exists: there is no step to be had from them
+                break
             trial = self._feasible(model, u, rows, found.step, gain, allowed)
             if trial is None:
                 break
