@@ -23,6 +23,7 @@ from zolal.regularizers import L1, BlockSum, ElasticNet, GroupL2, Zero
 from zolal.schedules import InverseSqrt
 from zolal.sets import Box, L1Ball, L2Ball, LqBall, NonNegative, Product, Simplex, WholeSpace
 from zolal.solvers import MDLAL, ZOSGD, Auto, MultiStage, Stage, SZOConEx, ZOPenalty
+from zolal.solvers.auto.slopes import Slopes
 
 DIMENSION = 6  # of every vector in the conformance tests
 
@@ -65,7 +66,7 @@ SOLVERS += [
     ZOPenalty(Momentum(4, 1e-3, share_base=True, momentum=0.3), 0.05, 0.5, stage_steps=2, output_rule="best"),
     ZOSGD(TwoPoint(4, 1e-3, share_base=True), 0.02, 2.0),
 ]
-SOLVERS += [Auto(), Auto(SmoothedLq(3.0, 1e-2))]
+SOLVERS += [Auto(), Auto(SmoothedLq(3.0, 1e-2)), Slopes()]
 SOLVERS.append(MultiStage([Stage(SOLVERS[0], 2), Stage(SOLVERS[1], 1), Stage(SOLVERS[2])]))
 TABLE = np.random.default_rng(5).uniform(-1.0, 1.0, (40, DIMENSION))
 PEOPLE = FairnessData("people", TABLE[:25], np.sign(TABLE[:25, 0]), TABLE[25:], TABLE[25:, 1] > 0.2, tuple("abcdef"))
