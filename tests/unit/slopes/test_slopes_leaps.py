@@ -122,7 +122,7 @@ def test_a_linear_function_is_solved_with_little_more_than_one_value_per_variabl
 
 
 @pytest.mark.parametrize("on_error", ["skip", "retry"])
-def test_a_leap_that_fails_is_skipped_if_that_was_asked_for(on_error):
+def test_a_leap_without_a_value_is_skipped(on_error):
     """f is not finite in any corner, so every leap fails."""
 
     def f(x):
@@ -130,6 +130,4 @@ def test_a_leap_that_fails_is_skipped_if_that_was_asked_for(on_error):
             return float(np.sum(x - 0.5 * np.log(x)))
 
     res = zolal.minimize(f, np.full(D, 0.3), region=Box(0.0, 1.0), maxfev=20 * D, rng=0, on_error=on_error)
-    assert (res.status == zolal.Status.EVALUATION_FAILED) == (on_error == "retry")
-    if on_error == "skip":
-        np.testing.assert_allclose(res.x, 0.5, atol=0.02)
+    np.testing.assert_allclose(res.x, 0.5, atol=0.02)
