@@ -2,26 +2,15 @@
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.quadratic import Quadratic
-
-if TYPE_CHECKING:
-    from zolal.solvers.auto.modelled import ModelledState
+from zolal.solvers.auto.state import ModelledState
 
 
-class Trial(NamedTuple):
-    """What was foretold of a step: how much f falls, the standard deviation of that, and the step's length."""
-
-    gain: float
-    deviation: float
-    length: float
-
-
-def judged(state: "ModelledState", u: np.ndarray, value: float) -> "ModelledState":
+def judged(state: ModelledState, u: np.ndarray, value: float) -> ModelledState:
     """After the value at u. What is not finite or absurdly large is a rejected step, and no part of the belief."""
     belief, trial = state.belief, state.trial
     assert belief is not None
@@ -50,7 +39,7 @@ def judged(state: "ModelledState", u: np.ndarray, value: float) -> "ModelledStat
     return _settled(replace(state, failures=0 if blame else failures), grown, belief.centre, radius)
 
 
-def _settled(state: "ModelledState", belief: Quadratic, centre: np.ndarray, radius: float) -> "ModelledState":
+def _settled(state: ModelledState, belief: Quadratic, centre: np.ndarray, radius: float) -> ModelledState:
     """With the belief in the frame of the centre and of the radius; it is built anew only where one of them has changed much."""
     ratio = radius / belief.length
     same = centre is belief.centre and 0.25 < ratio < 4.0

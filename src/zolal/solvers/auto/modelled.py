@@ -14,59 +14,17 @@ from zolal.mirror import Euclidean, MirrorMap
 from zolal.problem import Problem, SlackForm
 from zolal.result import Status
 from zolal.solvers.auto.constants import CONSTANTS
-from zolal.solvers.auto.judge import Trial, judged
+from zolal.solvers.auto.judge import judged
 from zolal.solvers.auto.plan import Here, looked_at
 from zolal.solvers.auto.programme import Rows
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.scale import units
+from zolal.solvers.auto.state import ModelledState, Trial
 from zolal.solvers.auto.step import Model, Stepper
 from zolal.solvers.auto.terrain import Terrain, described
-from zolal.solvers.base import Candidate, Certified, Solver, State
+from zolal.solvers.base import Candidate, Certified, Solver
 
 EPS = float(np.finfo(float).eps)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class ModelledState(State):
-    """The state after k batches. z: the centre of the belief, which is the best point so far."""
-
-    units: np.ndarray
-    radius: float  # Delta, in units
-    asked: np.ndarray  # u of the next evaluation
-    trial: Trial | None  # what was foretold of it where it is a step; None for a look
-    first_point: np.ndarray  # u of the start
-    first_values: np.ndarray  # there
-    belief: Quadratic | None
-    bend: np.ndarray  # the curvature of the constraints
-    multipliers: Array
-    rows: Rows | None = None  # the constraints at the centre
-    measured: np.ndarray | None = None  # the centre that they belong to
-    failures: int = 0  # steps in a row that were not accepted
-    last_length: float = math.inf  # of the last step that was accepted
-    is_stuck: bool = False  # whether there is nothing left to evaluate
-    surprise: float = 1.0  # the mean square of what values missed their forecasts by, in standard deviations, lately
-    gradient_size: float = 0.0  # the largest gradient believed in, per typical unit
-    error: float = math.inf  # the root mean square error of the gradient along what is free
-    gain: float = math.inf  # what a step is foretold to gain that is as long as the way so far
-
-    @property
-    def fun(self) -> float:
-        """f at the iterate, as believed."""
-        return math.nan if self.belief is None else self.belief.value
-
-    @property
-    def fallen(self) -> float:
-        """By how much f has fallen since the start."""
-        return 0.0 if self.belief is None else float(np.mean(self.first_values)) - self.belief.value
-
-    @property
-    def residual(self) -> float:
-        """The largest of: stationarity with its error, relative to the largest gradient; the root of the relative gain; feasibility."""
-        if self.belief is None or not self.gradient_size > 0.0:
-            return math.inf
-        hope = math.sqrt(max(self.gain, 0.0) / max(self.fallen, 1e-300))
-        return float(max((self.stationarity + self.error) / self.gradient_size, hope, self.feasibility))
 
 
 @final
@@ -215,7 +173,8 @@ class Modelled(Solver[ModelledState]):
         reach = CONSTANTS.farthest * math.sqrt(len(state.units))
         if state.belief.is_flat and state.radius > reach:
             return Status.NO_REACTION
-        return Status.STALLED if state.is_stuck or state.radius < CONSTANTS.shortest * max(1.0, float(np.max(np.abs(state.belief.centre)))) else None
+        shortest = CONSTANTS.shortest * max(1.0, float(np.max(np.abs(state.belief.centre))))
+        return Status.STALLED if state.is_stuck or state.radius < shortest else None
 
     def output(self, state: ModelledState) -> Candidate:
         return self.certified(state).candidate

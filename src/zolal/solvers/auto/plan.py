@@ -99,7 +99,7 @@ class _Active:
         return self.always | (forces > np.sqrt(self.variances(covariance)))
 
     def variances(self, covariance: np.ndarray) -> np.ndarray:
-        """Of the gradient along each normal, as far as the equalities leave it: what lies across them is never measured and never matters."""
+        """Of the gradient along each normal, as far as the equalities leave it: what lies across them is never measured, nor needed."""
         normals, always = self.normals, self.span(self.always)
         within = normals - (normals @ always.T) @ always
         lengths = np.linalg.norm(within, axis=1)

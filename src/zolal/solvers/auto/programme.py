@@ -64,7 +64,7 @@ class Solution(NamedTuple):
 def solve(hessian: np.ndarray, gradient: np.ndarray, rows: Rows, lower: np.ndarray, upper: np.ndarray, unit: float) -> Solution:
     """The minimiser of <gradient, p> + p.hessian p/2 over the linearized rows and lower <= p <= upper.
 
-    hessian: positive definite. unit: the length in which p is of order 1. What binds nowhere is left out first: then a Cholesky factor does.
+    hessian: positive definite. unit: the length in which p is of order 1. First without what might not bind: then a Cholesky factor does.
     """
     bounded = np.isfinite(lower).any() or np.isfinite(upper).any()
     if rows.are_equalities.all():

@@ -18,28 +18,11 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple, final
 
 import numpy as np
-from scipy.linalg import get_lapack_funcs, solve_triangular
+from scipy.linalg import solve_triangular
 
 from zolal.solvers.auto.constants import CONSTANTS
-
-(_potrf,) = get_lapack_funcs(("potrf",), (np.empty(0),))
-EPS = float(np.finfo(float).eps)
-JITTER = 64.0 * EPS  # relative, on the diagonal of K: what its own rounding amounts to
-
-
-class Scales(NamedTuple):
-    """The ratios that the prior is made of. curvature: s_H. third: s_3. noise: rho; all relative to slopes over one length."""
-
-    curvature: float
-    third: float
-    noise: float
-
-
-class Repeats(NamedTuple):
-    """The sum of squares of repeated values about their means, and its degrees of freedom."""
-
-    square: float = 0.0
-    number: int = 0
+from zolal.solvers.auto.factor import EPS, JITTER, Factor, Scales, kernel, matrix
+from zolal.solvers.auto.likelihood import Likelihood, Repeats
 
 
 class Foretold(NamedTuple):
@@ -70,7 +53,7 @@ class Quadratic:
     built: int
     unsearched: int = 0
     least: float = 1.0
-    _kept: "_Factor | None" = field(default=None, init=False, repr=False)
+    _kept: "Factor | None" = field(default=None, init=False, repr=False)
 
     @classmethod
     def start(cls, centre: np.ndarray, values: np.ndarray, length: float) -> "Quadratic":
@@ -78,7 +61,7 @@ class Quadratic:
         values = np.asarray(values, dtype=float)
         square = float(np.sum((values - values.mean()) ** 2))
         repeats = Repeats(square, len(values) - 1) if square > 0.0 else Repeats()
-        scales = Scales(CONSTANTS.first_curvature / math.sqrt(len(centre)), CONSTANTS.first_third, 1.0 if square > 0.0 else 0.0)
+        scales = Scales.first(len(centre), 1.0 if square > 0.0 else 0.0)
         mean = values.mean() if square > 0.0 else values[0]
         return cls(centre[None, :], np.array([mean]), np.array([float(len(values))]), repeats, centre, length, scales, 1)
 
@@ -88,7 +71,9 @@ class Quadratic:
 
     def told(self, point: np.ndarray, value: float) -> "Quadratic":
         """After one more value; the factor grows by a row."""
-        new = replace(self, points=np.vstack([self.points, point]), values=np.append(self.values, value), weights=np.append(self.weights, 1.0))
+        new = replace(
+            self, points=np.vstack([self.points, point]), values=np.append(self.values, value), weights=np.append(self.weights, 1.0)
+        )
         new = replace(new, unsearched=self.unsearched + 1)
         factor = self._factor
         object.__setattr__(new, "_kept", factor.grown(self._row(factor, point), value - self._origin))
@@ -156,7 +141,10 @@ class Quadratic:
         if self.unsearched < CONSTANTS.search_share * number:
             return self
         start = replace(self, unsearched=0, built=number, least=self._rounding_share)
-        return replace(start, scales=_Likelihood(start).climbed(self.scales)) if number > 2 else start
+        if number < 3:
+            return start
+        likelihood = Likelihood(self._offsets, self.values - self._origin, self.weights, self.repeats, start.least)
+        return replace(start, scales=likelihood.climbed(self.scales))
 
     # what the posterior says
 
@@ -210,15 +198,15 @@ class Quadratic:
     def _shared_curvature(self) -> float:
         """h, per square length."""
         a, alpha = self._offsets, self._factor.alpha
-        return self._common**2 * float(alpha @ (0.5 * np.einsum("ij,ij->i", a, a)))
+        return self.scales.common(self.dimension) ** 2 * float(alpha @ (0.5 * np.einsum("ij,ij->i", a, a)))
 
     def foretold(self, point: np.ndarray) -> Foretold:
         """What is believed of f(point) - f(centre), the third-order error at the point included."""
         factor, a = self._factor, (point - self.centre) / self.length
-        row = self._kernel(a, self._offsets)
+        row = kernel(self.scales, a, self._offsets)
         solved = solve_triangular(factor.lower, row, lower=True, check_finite=False)
         square = float(a @ a)
-        own = self._kernel(a, a[None, :])[0] + self.scales.third**2 * square**3
+        own = kernel(self.scales, a, a[None, :])[0] + self.scales.third**2 * square**3
         doubt = float(solved @ factor.ones_solved) ** 2 / factor.ones_square
         variance = max(own - float(solved @ solved) + doubt, 0.0)
         return Foretold(float(row @ factor.alpha), math.sqrt(self.amplitude * variance))
@@ -230,11 +218,6 @@ class Quadratic:
         return self.length * (self._rho / (2.0 * self.scales.third**2)) ** (1.0 / 6.0)
 
     # the factor
-
-    @property
-    def _common(self) -> float:
-        """s_h, the scale of the curvature that all directions share."""
-        return CONSTANTS.common_curvature * math.sqrt(self.dimension) * self.scales.curvature
 
     @property
     def _rounding_share(self) -> float:
@@ -259,193 +242,23 @@ class Quadratic:
     def _offsets(self) -> np.ndarray:
         return self._factor.offsets
 
-    def _kernel(self, a: np.ndarray, others: np.ndarray) -> np.ndarray:
-        products = others @ a
-        squares = np.einsum("ij,ij->i", others, others)
-        return (
-            products
-            + self._common**2 * 0.25 * float(a @ a) * squares
-            + 0.5 * self.scales.curvature**2 * products**2
-        )  # fmt: skip
-
-    def _row(self, factor: "_Factor", point: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
+    def _row(self, factor: "Factor", point: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
         """What a point adds to K: its row, the diagonal, and its offset."""
         a = (point - self.centre) / self.length
         square = float(a @ a)
-        own = self._kernel(a, a[None, :])[0] * (1.0 + JITTER) + self._rho + self.scales.third**2 * square**3
-        return self._kernel(a, factor.offsets), own, a
+        own = kernel(self.scales, a, a[None, :])[0] * (1.0 + JITTER) + self._rho + self.scales.third**2 * square**3
+        return kernel(self.scales, a, factor.offsets), own, a
 
     @property
-    def _factor(self) -> "_Factor":
+    def _factor(self) -> "Factor":
         if self._kept is None:
             offsets = (self.points[: self.built] - self.centre) / self.length
             noise = self._rho / self.weights[: self.built]
-            matrix, values = _matrix(offsets, self.scales, noise, self._common), self.values - self._origin
-            factor = _Factor.built(matrix, offsets, values)
+            covariance = matrix(offsets @ offsets.T, self.dimension, self.scales, noise)
+            values = self.values - self._origin
+            factor = Factor.built(covariance, offsets, values)
             for number in range(self.built, len(values)):
                 factor = factor.grown(self._row(factor, self.points[number]), float(values[number]))
             object.__setattr__(self, "_kept", factor)
         assert self._kept is not None
         return self._kept
-
-
-def _matrix(offsets: np.ndarray, scales: Scales, noise: np.ndarray, common: float) -> np.ndarray:
-    """K."""
-    products = offsets @ offsets.T
-    squares = np.diagonal(products).copy()
-    matrix = products * (1.0 + (0.5 * scales.curvature**2) * products)
-    half = (0.5 * common) * squares
-    matrix += np.outer(half, half)
-    matrix[np.diag_indices_from(matrix)] = np.diagonal(matrix) * (1.0 + JITTER) + noise + scales.third**2 * squares**3
-    return matrix
-
-
-def _cholesky(matrix: np.ndarray) -> np.ndarray:
-    """The lower factor; a matrix that rounding has made indefinite gets a longer diagonal."""
-    extra = JITTER
-    while True:
-        lower, failed = _potrf(matrix, lower=1, clean=1, overwrite_a=0)
-        if failed == 0:
-            return lower
-        extra *= 16.0
-        matrix = matrix + np.diag(extra * np.diagonal(matrix))
-
-
-@final
-class _Factor:
-    """K = L L^T with what is solved by it: L^-1 (F, 1, offsets). Rows are added in place where there is room.
-
-    Children share the arrays of their parent, which reads its own rows alone; whoever adds a second child gets a copy.
-    """
-
-    def __init__(self, number: int, arrays: "tuple[np.ndarray, ...]", explained: np.ndarray, used: list[int]) -> None:
-        self.number, self.arrays, self.explained, self.used = number, arrays, explained, used
-
-    @classmethod
-    def built(cls, matrix: np.ndarray, offsets: np.ndarray, values: np.ndarray) -> "_Factor":
-        number, d = offsets.shape
-        room = number + max(16, number // 4)
-        lower = np.zeros((room, room), order="F")
-        lower[:number, :number] = _cholesky(matrix)
-        right = np.empty((number, d + 2))
-        right[:, 0], right[:, 1], right[:, 2:] = values[:number], 1.0, offsets
-        solved = np.zeros((room, d + 2))
-        solved[:number] = solve_triangular(lower[:number, :number], right, lower=True, check_finite=False)
-        slopes, kept = solved[:number, 2:], np.zeros((room, d))
-        kept[:number] = offsets
-        return cls(number, (lower, solved, kept), slopes.T @ slopes, [number])
-
-    def grown(self, row: tuple[np.ndarray, float, np.ndarray], value: float) -> "_Factor":
-        """After one more row of K, with its diagonal and offset, and the value."""
-        kernel, own, offset = row
-        n, used, arrays = self.number, self.used, self.arrays
-        if used[0] != n or n == arrays[0].shape[0]:
-            used, arrays = [n], tuple(_roomier(array, n) for array in arrays)
-        lower, solved, kept = arrays
-        new = solve_triangular(lower[:n, :n], kernel, lower=True, check_finite=False)
-        diagonal = math.sqrt(max(own - float(new @ new), JITTER * own))
-        lower[n, :n], lower[n, n], kept[n] = new, diagonal, offset
-        solved[n] = (np.concatenate([[value, 1.0], offset]) - new @ solved[:n]) / diagonal
-        used[0] = n + 1
-        slope = solved[n, 2:]
-        return _Factor(n + 1, arrays, self.explained + np.outer(slope, slope), used)
-
-    @property
-    def offsets(self) -> np.ndarray:
-        return self.arrays[2][: self.number]
-
-    @property
-    def lower(self) -> np.ndarray:
-        return self.arrays[0][: self.number, : self.number]
-
-    @property
-    def slopes(self) -> np.ndarray:
-        return self.arrays[1][: self.number, 2:]
-
-    @property
-    def ones_solved(self) -> np.ndarray:
-        return self.arrays[1][: self.number, 1]
-
-    @property
-    def ones_square(self) -> float:
-        return float(self.ones_solved @ self.ones_solved)
-
-    @property
-    def mean(self) -> float:
-        return float(self.ones_solved @ self.arrays[1][: self.number, 0]) / self.ones_square
-
-    @property
-    def _whitened(self) -> np.ndarray:
-        return self.arrays[1][: self.number, 0] - self.mean * self.ones_solved
-
-    @property
-    def square(self) -> float:
-        """(F - v).K^-1 (F - v)."""
-        return float(self._whitened @ self._whitened)
-
-    @property
-    def alpha(self) -> np.ndarray:
-        return solve_triangular(self.lower, self._whitened, lower=True, trans="T", check_finite=False)
-
-
-def _roomier(array: np.ndarray, rows: int) -> np.ndarray:
-    """A copy with room for a quarter more rows, and columns where it is a square."""
-    room = rows + max(16, rows // 4)
-    square = array.shape[0] == array.shape[1]
-    bigger = np.zeros((room, room if square else array.shape[1]), order="F" if square else "C")
-    bigger[:rows, : rows if square else None] = array[:rows, : rows if square else None]
-    return bigger
-
-
-@final
-class _Likelihood:
-    """The marginal likelihood of the scales, with the products of the offsets made once."""
-
-    def __init__(self, belief: Quadratic) -> None:
-        self.values, self.weights, self.least, d = belief.values, belief.weights, belief.least, belief.dimension
-        self.repeats = belief.repeats
-        offsets = belief._offsets
-        self.products = offsets @ offsets.T
-        self.squares = np.diagonal(self.products).copy()
-        self.share = CONSTANTS.common_curvature * math.sqrt(d)
-        self.first = (CONSTANTS.first_curvature / math.sqrt(d), CONSTANTS.first_third)
-        self.seen: dict[Scales, float] = {}
-
-    def __call__(self, scales: Scales) -> float:
-        if scales not in self.seen:
-            self.seen[scales] = self._value(scales)
-        return self.seen[scales]
-
-    def _value(self, scales: Scales) -> float:
-        matrix = self.products * (1.0 + (0.5 * scales.curvature**2) * self.products)
-        half = (0.5 * self.share * scales.curvature) * self.squares
-        matrix += np.outer(half, half)
-        rho = max(scales.noise, self.least)
-        diagonal = np.diagonal(matrix) * (1.0 + JITTER) + rho / self.weights + scales.third**2 * self.squares**3
-        matrix[np.diag_indices_from(matrix)] = diagonal
-        lower = _cholesky(matrix)
-        number = len(self.values)
-        solved = solve_triangular(lower, np.stack([self.values - self.values[0], np.ones(number)], axis=1), lower=True, check_finite=False)
-        ones = float(solved[:, 1] @ solved[:, 1])
-        left = solved[:, 0] - (solved[:, 1] @ solved[:, 0]) / ones * solved[:, 1]
-        square = max(float(left @ left) + self.repeats.square / rho, 1e-300)
-        fit = -0.5 * (number - 1 + self.repeats.number) * math.log(square) - 0.5 * self.repeats.number * math.log(rho)
-        fit -= float(np.sum(np.log(np.diagonal(lower)))) + 0.5 * math.log(ones)
-        pull = math.log(scales.curvature / self.first[0]) ** 2 + math.log(scales.third / self.first[1]) ** 2
-        return fit - 0.5 * pull / CONSTANTS.prior_spread**2
-
-    def climbed(self, scales: Scales) -> Scales:
-        """The best of the scales and their neighbours, as long as that is another one, for a few moves."""
-        for _ in range(CONSTANTS.search_moves):
-            best = max((scales, *self._neighbours(scales)), key=self)
-            if best == scales:
-                return scales
-            scales = best
-        return scales
-
-    def _neighbours(self, scales: Scales) -> list[Scales]:
-        found = [scales._replace(curvature=scales.curvature * factor) for factor in (0.5, 2.0)]
-        found += [scales._replace(third=scales.third * factor) for factor in (0.5, 2.0)]
-        if self.repeats.number:
-            found += [scales._replace(noise=max(factor * scales.noise, self.least)) for factor in (0.25, 4.0)]
-        return found

@@ -23,8 +23,8 @@ def units(lower: np.ndarray, upper: np.ndarray, x0: np.ndarray, given: np.ndarra
 def _shares(ratios: np.ndarray) -> np.ndarray:
     """The unit over the width, from |x0| over the width: 1 unless the start is much nearer to 0 than the bounds are wide.
 
-    Bounds such as [0, 10^5] around a start of 1 say that nobody knows them, not that 10^5 is a step of order 1. A start of 0 says nothing of
-    its own variable, which then gets what others show.
+    Bounds such as [0, 10^5] around a start of 1 say that nobody knows them, not that 10^5 is a step of order 1. A start of 0 says nothing
+    of its own variable, which then gets what others show.
     """
     shares = np.clip(NARROW * ratios, WIDE, 1.0)
     told = ratios > 0.0

@@ -12,8 +12,9 @@ from zolal.problem import Problem
 from zolal.regularizers import Zero
 from zolal.result import Status
 from zolal.solvers.auto.constants import CONSTANTS
-from zolal.solvers.auto.modelled import Modelled, ModelledState
+from zolal.solvers.auto.modelled import Modelled
 from zolal.solvers.auto.slopes import Slopes, SlopesState
+from zolal.solvers.auto.state import ModelledState
 from zolal.solvers.base import Candidate, Certified, Solver
 
 AutoState = ModelledState | SlopesState

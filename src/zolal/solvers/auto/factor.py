@@ -1,0 +1,145 @@
+"""The covariance matrix of values under the prior, and its Cholesky factor, which grows by a row per value."""
+
+import math
+from typing import NamedTuple, final
+
+import numpy as np
+from scipy.linalg import get_lapack_funcs, solve_triangular
+
+from zolal.solvers.auto.constants import CONSTANTS
+
+(_potrf,) = get_lapack_funcs(("potrf",), (np.empty(0),))
+EPS = float(np.finfo(float).eps)
+JITTER = 64.0 * EPS  # relative, on the diagonal of K: what its own rounding amounts to
+
+
+class Scales(NamedTuple):
+    """The ratios that the prior is made of. curvature: s_H. third: s_3. noise: rho; all relative to slopes over one length."""
+
+    curvature: float
+    third: float
+    noise: float
+
+    @classmethod
+    def first(cls, dimension: int, noise: float = 0.0) -> "Scales":
+        """Before anything is known: over one length a slope may turn once."""
+        return cls(CONSTANTS.first_curvature / math.sqrt(dimension), CONSTANTS.first_third, noise)
+
+    def common(self, dimension: int) -> float:
+        """s_h, the scale of the curvature that all directions share."""
+        return CONSTANTS.common_curvature * math.sqrt(dimension) * self.curvature
+
+
+def kernel(scales: Scales, a: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """k(a, b) = a.b + s_h^2 (|a|^2/2)(|b|^2/2) + s_H^2 (a.b)^2 / 2 for the rows b of `others`."""
+    products = others @ a
+    squares = np.einsum("ij,ij->i", others, others)
+    shared = (0.5 * scales.common(len(a))) ** 2 * float(a @ a) * squares
+    return products + shared + 0.5 * scales.curvature**2 * products**2
+
+
+def matrix(products: np.ndarray, dimension: int, scales: Scales, noise: np.ndarray) -> np.ndarray:
+    """K = k + diag(noise + s_3^2 |a|^6), from the products a_i.a_j."""
+    squares = np.diagonal(products).copy()
+    found = products * (1.0 + (0.5 * scales.curvature**2) * products)
+    half = (0.5 * scales.common(dimension)) * squares
+    found += np.outer(half, half)
+    found[np.diag_indices_from(found)] = np.diagonal(found) * (1.0 + JITTER) + noise + scales.third**2 * squares**3
+    return found
+
+
+def cholesky(matrix: np.ndarray) -> np.ndarray:
+    """The lower factor; a matrix that rounding has made indefinite gets a longer diagonal."""
+    extra = JITTER
+    while True:
+        lower, failed = _potrf(matrix, lower=1, clean=1, overwrite_a=0)
+        if failed == 0:
+            return lower
+        extra *= 16.0
+        matrix = matrix + np.diag(extra * np.diagonal(matrix))
+
+
+@final
+class Factor:
+    """K = L L^T with what is solved by it: L^-1 (F, 1, offsets). Rows are added in place where there is room.
+
+    Children share the arrays of their parent, which reads its own rows alone; whoever adds a second child gets a copy.
+    """
+
+    def __init__(self, number: int, arrays: "tuple[np.ndarray, ...]", explained: np.ndarray, used: list[int]) -> None:
+        self.number, self.arrays, self.explained, self.used = number, arrays, explained, used
+
+    @classmethod
+    def built(cls, covariance: np.ndarray, offsets: np.ndarray, values: np.ndarray) -> "Factor":
+        number, d = offsets.shape
+        room = number + max(16, number // 4)
+        lower = np.zeros((room, room), order="F")
+        lower[:number, :number] = cholesky(covariance)
+        right = np.empty((number, d + 2))
+        right[:, 0], right[:, 1], right[:, 2:] = values[:number], 1.0, offsets
+        solved = np.zeros((room, d + 2))
+        solved[:number] = solve_triangular(lower[:number, :number], right, lower=True, check_finite=False)
+        slopes, kept = solved[:number, 2:], np.zeros((room, d))
+        kept[:number] = offsets
+        return cls(number, (lower, solved, kept), slopes.T @ slopes, [number])
+
+    def grown(self, row: tuple[np.ndarray, float, np.ndarray], value: float) -> "Factor":
+        """After one more row of K, with its diagonal and offset, and the value."""
+        kernel, own, offset = row
+        n, used, arrays = self.number, self.used, self.arrays
+        if used[0] != n or n == arrays[0].shape[0]:
+            used, arrays = [n], tuple(_roomier(array, n) for array in arrays)
+        lower, solved, kept = arrays
+        new = solve_triangular(lower[:n, :n], kernel, lower=True, check_finite=False)
+        diagonal = math.sqrt(max(own - float(new @ new), JITTER * own))
+        lower[n, :n], lower[n, n], kept[n] = new, diagonal, offset
+        solved[n] = (np.concatenate([[value, 1.0], offset]) - new @ solved[:n]) / diagonal
+        used[0] = n + 1
+        slope = solved[n, 2:]
+        return Factor(n + 1, arrays, self.explained + np.outer(slope, slope), used)
+
+    @property
+    def offsets(self) -> np.ndarray:
+        return self.arrays[2][: self.number]
+
+    @property
+    def lower(self) -> np.ndarray:
+        return self.arrays[0][: self.number, : self.number]
+
+    @property
+    def slopes(self) -> np.ndarray:
+        return self.arrays[1][: self.number, 2:]
+
+    @property
+    def ones_solved(self) -> np.ndarray:
+        return self.arrays[1][: self.number, 1]
+
+    @property
+    def ones_square(self) -> float:
+        return float(self.ones_solved @ self.ones_solved)
+
+    @property
+    def mean(self) -> float:
+        return float(self.ones_solved @ self.arrays[1][: self.number, 0]) / self.ones_square
+
+    @property
+    def _whitened(self) -> np.ndarray:
+        return self.arrays[1][: self.number, 0] - self.mean * self.ones_solved
+
+    @property
+    def square(self) -> float:
+        """(F - v).K^-1 (F - v)."""
+        return float(self._whitened @ self._whitened)
+
+    @property
+    def alpha(self) -> np.ndarray:
+        return solve_triangular(self.lower, self._whitened, lower=True, trans="T", check_finite=False)
+
+
+def _roomier(array: np.ndarray, rows: int) -> np.ndarray:
+    """A copy with room for a quarter more rows, and columns where it is a square."""
+    room = rows + max(16, rows // 4)
+    square = array.shape[0] == array.shape[1]
+    bigger = np.zeros((room, room if square else array.shape[1]), order="F" if square else "C")
+    bigger[:rows, : rows if square else None] = array[:rows, : rows if square else None]
+    return bigger
