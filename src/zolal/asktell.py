@@ -109,6 +109,7 @@ class Optimizer:
         progress: bool = False,
         checkpoint: Any = None,
         resume: bool = False,
+        x_scale: Any = None,
         options: dict[str, Any] | None = None,
     ) -> None:
         setup = prepare(
@@ -127,6 +128,7 @@ class Optimizer:
             tol=tol,
             rng=rng,
             callback=callback,
+            x_scale=x_scale,
             options=options,
             policy=FaultPolicy(on_error, retries),
         )

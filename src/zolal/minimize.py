@@ -22,6 +22,7 @@ from zolal.regularizers import Regularizer, Zero
 from zolal.result import Result
 from zolal.running import Setup, carry_out
 from zolal.sets import Box, ConvexSet, WholeSpace
+from zolal.solvers import Auto
 
 
 def minimize(
@@ -49,6 +50,7 @@ def minimize(
     progress: bool = False,
     checkpoint: Any = None,
     resume: bool = False,
+    x_scale: Any = None,
     options: dict[str, Any] | None = None,
 ) -> Result:
     """Minimise E[fun(x)] + h(x) over x in X subject to constraints, from noisy values of fun alone.
@@ -79,6 +81,8 @@ def minimize(
     progress: show a line with evaluations, rate, time left, objective, violation and residual while the run goes on.
     checkpoint: a folder that keeps the run: its state, the values received, and a trace that can be read meanwhile. resume: continue
         what the folder holds, bit for bit, or begin where it is empty; `maxfev` may be larger then, all else has to be the same.
+    x_scale: for method "auto", the size of a typical change of each variable, a number or one per variable; unless given, it comes from the
+        bounds and from x0. Worth giving where variables have different units and neither says so.
     options: of the method, see `AutoOptions`, `MDLALOptions`, `MultiStageOptions`, `SZOConExOptions`, ... in `zolal.methods`.
 
     >>> import zolal
@@ -103,6 +107,7 @@ def minimize(
         tol=tol,
         rng=rng,
         callback=callback,
+        x_scale=x_scale,
         options=options,
         policy=FaultPolicy(on_error, retries, timeout),
     )
@@ -122,6 +127,7 @@ def prepare(
     tol: float,
     rng: Any,
     callback: Any,
+    x_scale: Any,
     options: dict[str, Any] | None,
     policy: FaultPolicy,
     **described: Any,
@@ -141,6 +147,8 @@ def prepare(
     if method == "auto" and isinstance(options, Mapping) and "step_size" in options:
         method = "mdlal"  # whoever knows a step size wants the method that takes one
     chosen = as_method(method, geometry, options)
+    if x_scale is not None:
+        chosen = chosen._replace(solver=_scaled(chosen.solver, method, _x_scale(x_scale, problem.dimension)))
     seed, tol = _seed(rng), positive("minimize(tol=...)", tol)
     if problem.gradient is not None:
         exact_gradient(problem.gradient, x)
@@ -148,9 +156,30 @@ def prepare(
     if chosen.solver.certified(start) is not None:  # what it knows by itself needs no fresh evaluations
         chosen = chosen._replace(check_directions=0)
     budget = _budget(maxfev, problem.dimension, len(chosen.solver.ask(start)), 2 * chosen.check_directions)
-    named = dict(method=method, geometry=geometry, options=options or {}, tol=tol, on_error=policy.on_error, retries=policy.retries)
+    named: dict[str, Any] = dict(
+        method=method, geometry=geometry, options=options or {}, tol=tol, on_error=policy.on_error, retries=policy.retries
+    )
+    if x_scale is not None:
+        named["x_scale"] = [float(scale) for scale in np.ravel(x_scale)]
     setup = Setup(problem, chosen, start, budget, tol, policy, named, callback, seed_given=rng is not None, x0=x)
     return replace(setup, chosen=named | dict(maxfev=setup.maxfev)) if chosen.planned else setup
+
+
+def _x_scale(given: Any, dimension: int) -> np.ndarray:
+    """One positive number per variable."""
+    try:
+        scale = np.asarray(to_numpy(given), dtype=float)
+    except (TypeError, ValueError):
+        scale = np.asarray(np.nan)
+    if scale.shape not in ((), (dimension,)) or not np.isfinite(scale).all() or not (scale > 0.0).all():
+        raise InvalidArgumentError(f"`x_scale` must be a positive number or {dimension} of them, one per variable, got {given!r}.")
+    return np.broadcast_to(scale, (dimension,)).copy()
+
+
+def _scaled(solver: Any, method: str, x_scale: np.ndarray) -> Any:
+    if not isinstance(solver, Auto):
+        raise InvalidArgumentError(f"`x_scale` goes with method 'auto'; method {method!r} treats all variables alike.")
+    return replace(solver, x_scale=x_scale)
 
 
 def _whole_problem(problem: Problem, described: dict[str, Any]) -> Problem:

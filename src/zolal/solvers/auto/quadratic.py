@@ -38,9 +38,9 @@ class Quadratic:
     """The belief that some values leave.
 
     points: u_i, shape (N, d). values: F_i; weights: of how many evaluations each is the mean. repeats: what equal points have said of the
-    noise, which stays when they are far away and forgotten. centre, length: the frame of a. scales: of the prior. built: how many of the rows were factorised
-    at once; those after them were added one by one, so that a belief that is read from a file has the same bits. unsearched: the
-    values that have come since the scales were last looked for. least: the least rho, which is that of rounding.
+    noise, which stays when they are far away and forgotten. centre, length: the frame of a. scales: of the prior. built: how many of the
+    rows were factorised at once; those after them were added one by one, so that a belief that is read from a file has the same bits.
+    unsearched: the values that have come since the scales were last looked for. least: the least rho, which is that of rounding.
     """
 
     points: np.ndarray
