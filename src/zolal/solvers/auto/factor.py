@@ -1,15 +1,17 @@
 """The covariance matrix of values under the prior, and its Cholesky factor, which grows by a row per value."""
 
 import math
+from functools import cached_property
 from typing import NamedTuple, final
 
 import numpy as np
-from scipy.linalg import get_lapack_funcs, solve_triangular
+from scipy.linalg import get_lapack_funcs
 
 from zolal.solvers.auto.constants import CONSTANTS
 
-(_potrf,) = get_lapack_funcs(("potrf",), (np.empty(0),))
+_potrf, _trtrs = get_lapack_funcs(("potrf", "trtrs"), (np.empty(0),))
 EPS = float(np.finfo(float).eps)
+BLOCK = 256  # rows that are solved at once: what lies left of them is multiplied where it is, without a copy
 JITTER = 64.0 * EPS  # relative, on the diagonal of K: what its own rounding amounts to
 
 
@@ -78,7 +80,7 @@ class Factor:
         right = np.empty((number, d + 2))
         right[:, 0], right[:, 1], right[:, 2:] = values[:number], 1.0, offsets
         solved = np.zeros((room, d + 2))
-        solved[:number] = solve_triangular(lower[:number, :number], right, lower=True, check_finite=False)
+        solved[:number] = solved_by(lower[:number, :number], right)
         slopes, kept = solved[:number, 2:], np.zeros((room, d))
         kept[:number] = offsets
         return cls(number, (lower, solved, kept), slopes.T @ slopes, [number])
@@ -90,7 +92,7 @@ class Factor:
         if used[0] != n or n == arrays[0].shape[0]:
             used, arrays = [n], tuple(_roomier(array, n) for array in arrays)
         lower, solved, kept = arrays
-        new = solve_triangular(lower[:n, :n], kernel, lower=True, check_finite=False)
+        new = solved_by(lower[:n, :n], kernel)
         diagonal = math.sqrt(max(own - float(new @ new), JITTER * own))
         lower[n, :n], lower[n, n], kept[n] = new, diagonal, offset
         solved[n] = (np.concatenate([[value, 1.0], offset]) - new @ solved[:n]) / diagonal
@@ -114,26 +116,49 @@ class Factor:
     def ones_solved(self) -> np.ndarray:
         return self.arrays[1][: self.number, 1]
 
-    @property
+    @cached_property
     def ones_square(self) -> float:
         return float(self.ones_solved @ self.ones_solved)
 
-    @property
+    @cached_property
     def mean(self) -> float:
         return float(self.ones_solved @ self.arrays[1][: self.number, 0]) / self.ones_square
 
-    @property
+    @cached_property
     def _whitened(self) -> np.ndarray:
         return self.arrays[1][: self.number, 0] - self.mean * self.ones_solved
 
-    @property
+    @cached_property
     def square(self) -> float:
         """(F - v).K^-1 (F - v)."""
         return float(self._whitened @ self._whitened)
 
-    @property
+    @cached_property
     def alpha(self) -> np.ndarray:
-        return solve_triangular(self.lower, self._whitened, lower=True, trans="T", check_finite=False)
+        """K^-1 (F - v)."""
+        return _solved_by_transpose(self.lower, self._whitened)
+
+
+def solved_by(lower: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """L^-1 right, block by block."""
+    found = np.array(right, dtype=float, order="F")
+    for start in range(0, len(found), BLOCK):
+        rows = slice(start, start + BLOCK)
+        if start:
+            found[rows] -= lower[rows, :start] @ found[:start]
+        found[rows] = _trtrs(lower[rows, rows], found[rows], lower=1)[0]
+    return found
+
+
+def _solved_by_transpose(lower: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """L^-T right, block by block."""
+    found = np.array(right, dtype=float)
+    for start in reversed(range(0, len(found), BLOCK)):
+        rows, after = slice(start, start + BLOCK), slice(start + BLOCK, None)
+        if start + BLOCK < len(found):
+            found[rows] -= lower[after, rows].T @ found[after]
+        found[rows] = _trtrs(lower[rows, rows], found[rows], lower=1, trans=1)[0]
+    return found
 
 
 def _roomier(array: np.ndarray, rows: int) -> np.ndarray:

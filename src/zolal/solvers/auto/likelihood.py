@@ -4,10 +4,9 @@ import math
 from typing import NamedTuple, final
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from zolal.solvers.auto.constants import CONSTANTS
-from zolal.solvers.auto.factor import Scales, cholesky, matrix
+from zolal.solvers.auto.factor import Scales, cholesky, matrix, solved_by
 
 
 class Repeats(NamedTuple):
@@ -40,7 +39,7 @@ class Likelihood:
     def _value(self, scales: Scales) -> float:
         rho, number, repeated = max(scales.noise, self.least), len(self.values), self.repeats.number
         lower = cholesky(matrix(self.products, self.dimension, scales, rho / self.weights))
-        solved = solve_triangular(lower, np.stack([self.values, np.ones(number)], axis=1), lower=True, check_finite=False)
+        solved = solved_by(lower, np.stack([self.values, np.ones(number)], axis=1))
         ones = float(solved[:, 1] @ solved[:, 1])
         left = solved[:, 0] - (solved[:, 1] @ solved[:, 0]) / ones * solved[:, 1]
         square = max(float(left @ left) + self.repeats.square / rho, 1e-300)

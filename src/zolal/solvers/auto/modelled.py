@@ -15,7 +15,7 @@ from zolal.problem import Problem, SlackForm
 from zolal.result import Status
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.judge import judged
-from zolal.solvers.auto.plan import Here, looked_at
+from zolal.solvers.auto.plan import Here, looked_at, multiplier_errors
 from zolal.solvers.auto.programme import Rows
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.scale import units
@@ -202,8 +202,9 @@ class Modelled(Solver[ModelledState]):
         residual = euclidean_residual(form.region, form.regularizer, z, pulled, form.value(z))
         error = here.unseen[1] / typical * math.sqrt(max(state.surprise, 1.0))
         kkt = KKT(here.stationarity / typical, form.equalities.violation(x), residual, 2.0, True, error)
+        errors = multiplier_errors(rows, here.multipliers, belief.covariance)[: len(multipliers)]
         value = belief.value + form.problem.regularizer.value(x)
-        return Certified(Candidate(z, multipliers, gradient), value, belief.value_error, kkt, here.multiplier_errors)
+        return Certified(Candidate(z, multipliers, gradient), value, belief.value_error, kkt, errors)
 
     def _answer(self, state: ModelledState, terrain: Terrain) -> np.ndarray:
         belief = state.belief

@@ -2,12 +2,13 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import final
 
 import numpy as np
 
 from zolal.solvers.auto.constants import CONSTANTS
-from zolal.solvers.auto.programme import Rows, solve
+from zolal.solvers.auto.programme import Rows, steepest
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.terrain import Terrain
 
@@ -39,7 +40,6 @@ class Here:
     error: float
     unseen: tuple[np.ndarray, float]
     multipliers: np.ndarray
-    multiplier_errors: np.ndarray
 
     @classmethod
     def at(cls, terrain: Terrain, rows: Rows, belief: Quadratic, radius: float) -> "Here":
@@ -47,7 +47,7 @@ class Here:
         norm = float(np.linalg.norm(gradient))
         short = radius / max(norm, 1e-300)  # along the gradient as far as the radius
         lower, upper = terrain.lower - u, terrain.upper - u
-        found = solve(np.eye(len(u)) / short, gradient, rows, lower, upper, radius)
+        found = steepest(short, gradient, rows, lower, upper, radius)
         sure = CONSTANTS.pressed * (1.0 + 2.0 / max(len(belief.values) - 1, 1))  # few values do not even tell their own spread
         active = _Active.of(rows, lower, upper, TOUCHING * radius)
         pressed = active.pressed(gradient, found.multipliers, sure**2 * covariance)
@@ -57,9 +57,8 @@ class Here:
         unseen = _along(covariance, active.span(pressed & seen)) if (pressed & ~seen).any() else (left, error)
         along = gradient - normals.T @ (normals @ gradient)
         stationarity = float(np.linalg.norm(found.step)) / short
-        errors = _multiplier_errors(rows, found.multipliers, covariance)
         size = float(np.linalg.norm(along))
-        return cls(u, rows, gradient, left, normals, stationarity, size, error, unseen, found.multipliers, errors)
+        return cls(u, rows, gradient, left, normals, stationarity, size, error, unseen, found.multipliers)
 
 
 def _along(covariance: np.ndarray, normals: np.ndarray) -> tuple[np.ndarray, float]:
@@ -86,7 +85,7 @@ class _Active:
         low, high = lower >= -near, upper <= near
         return cls(rows, which, np.where(high, 1, np.where(low, -1, 0)), low & high)
 
-    @property
+    @cached_property
     def normals(self) -> np.ndarray:
         """Of length 1, the rows' first."""
         scaled = self.rows.jacobian[self.which] / self.rows.lengths[self.which][:, None]
@@ -104,9 +103,9 @@ class _Active:
         within = normals - (normals @ always.T) @ always
         lengths = np.linalg.norm(within, axis=1)
         within = np.where(lengths > 1e-9, 1.0, 0.0)[:, None] * within / np.maximum(lengths, 1e-300)[:, None]
-        return np.maximum(np.einsum("ij,jk,ik->i", within, covariance, within), 0.0)
+        return np.maximum(np.einsum("ij,ij->i", within @ covariance, within), 0.0)
 
-    @property
+    @cached_property
     def always(self) -> np.ndarray:
         """Which of the normals are those of equalities and fixed variables."""
         return np.append(self.rows.are_equalities[self.which], self.fixed[self.bounds != 0])
@@ -120,12 +119,12 @@ class _Active:
         return basis[sizes > 1e-9 * max(float(sizes[0]), 1e-300)]
 
 
-def _multiplier_errors(rows: Rows, multipliers: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+def multiplier_errors(rows: Rows, multipliers: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     """Standard errors of y = -(J J^T)^-1 J g over the rows that have a multiplier; 0 for the others."""
     errors, active = np.zeros(len(multipliers)), rows.are_equalities | (multipliers != 0.0)
     if active.any():
         back = np.linalg.pinv(rows.jacobian[active].T, rcond=1e-10)
-        errors[active] = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", back, covariance, back), 0.0))
+        errors[active] = np.sqrt(np.maximum(np.einsum("ij,ij->i", back @ covariance, back), 0.0))
     return errors
 
 

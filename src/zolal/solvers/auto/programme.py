@@ -79,6 +79,13 @@ def solve(hessian: np.ndarray, gradient: np.ndarray, rows: Rows, lower: np.ndarr
     return _by_daqp(hessian, gradient, rows, lower, upper, unit)
 
 
+def steepest(length: float, gradient: np.ndarray, rows: Rows, lower: np.ndarray, upper: np.ndarray, unit: float) -> Solution:
+    """The minimiser of <gradient, p> + |p|^2/(2 length) over the linearized rows and the bounds: a projected step along -gradient."""
+    if not len(rows.value):
+        return Solution(np.clip(-length * gradient, lower, upper), np.empty(0), True)
+    return solve(np.eye(len(gradient)) / length, gradient, rows, lower, upper, unit)
+
+
 def nearest(rows: Rows, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     """The shortest step to where the linearized rows hold within the bounds; where they cannot, one that violates them little."""
     d = rows.jacobian.shape[1]

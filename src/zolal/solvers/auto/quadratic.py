@@ -15,13 +15,13 @@ powers of 2, looked for among neighbours. Exact, repeated and noisy values diffe
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple, final
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from zolal.solvers.auto.constants import CONSTANTS
-from zolal.solvers.auto.factor import EPS, JITTER, Factor, Scales, kernel, matrix
+from zolal.solvers.auto.factor import EPS, JITTER, Factor, Scales, kernel, matrix, solved_by
 from zolal.solvers.auto.likelihood import Likelihood, Repeats
 
 
@@ -153,7 +153,7 @@ class Quadratic:
         """The standard deviation of one evaluation."""
         return math.sqrt(self.amplitude * self._rho)
 
-    @property
+    @cached_property
     def amplitude(self) -> float:
         """A, never 0 even where all values are equal."""
         number = max(len(self.values) - 1 + self.repeats.number, 1)
@@ -173,12 +173,12 @@ class Quadratic:
     def value_error(self) -> float:
         return math.sqrt(self.amplitude / self._factor.ones_square)
 
-    @property
+    @cached_property
     def gradient(self) -> np.ndarray:
         """The mean of the gradient at the centre, per unit of u."""
         return self._offsets.T @ self._factor.alpha / self.length
 
-    @property
+    @cached_property
     def covariance(self) -> np.ndarray:
         """Of the gradient at the centre: A (I - A^T K^-1 A) and what the doubt of v adds, per unit of u."""
         factor = self._factor
@@ -186,7 +186,7 @@ class Quadratic:
         reduced = np.eye(self.dimension) - factor.explained + np.outer(along, along) / factor.ones_square
         return (self.amplitude / self.length**2) * reduced
 
-    @property
+    @cached_property
     def hessian(self) -> np.ndarray:
         """The mean of the Hessian, per square unit of u."""
         a, alpha = self._offsets, self._factor.alpha
@@ -204,7 +204,7 @@ class Quadratic:
         """What is believed of f(point) - f(centre), the third-order error at the point included."""
         factor, a = self._factor, (point - self.centre) / self.length
         row = kernel(self.scales, a, self._offsets)
-        solved = solve_triangular(factor.lower, row, lower=True, check_finite=False)
+        solved = solved_by(factor.lower, row)
         square = float(a @ a)
         own = kernel(self.scales, a, a[None, :])[0] + self.scales.third**2 * square**3
         doubt = float(solved @ factor.ones_solved) ** 2 / factor.ones_square
@@ -233,7 +233,7 @@ class Quadratic:
     def _rho(self) -> float:
         return max(self.scales.noise, self.least)
 
-    @property
+    @cached_property
     def _origin(self) -> float:
         """A value near the centre, from which all are counted, so that little is lost to rounding."""
         return float(self.values[np.argmin(np.linalg.norm(self.points[: self.built] - self.centre, axis=1))])
