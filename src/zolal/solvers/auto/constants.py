@@ -15,6 +15,8 @@ class Constants:
     common_curvature: float = 3.0  # s_h in units of s_H sqrt(d): how much more alike than unlike directions are
     prior_spread: float = 3.0  # of log s_H and log s_3 about these: a factor of 20
     search_share: float = 0.125  # the part of the values that is new when scales are looked for again
+    search_points: int = 300  # the most values, near and far, by which scales are judged
+    near: float = 2.0  # radii: with noise, how near all values are kept
     search_moves: int = 12  # by a factor of 2 each
     rounding: float = 4.0  # units in the last place of f that count as noise
     most_points: int = 1200  # whose factor takes a few milliseconds
@@ -27,7 +29,9 @@ class Constants:
     pressed: float = 2.0  # standard deviations by which a gradient presses against what is surely active
     little: float = 1e-4  # of what f has fallen by: a smaller gain makes one ask what a longer step might gain
     look_radius: float = 0.5  # of Delta, where a look goes without noise
+    look_lengths: tuple[float, ...] = (1.0, 0.5)  # of the best length of a look, by turns: one alone does not tell slopes from third order
     longest_look: float = 2.0  # of Delta, where a look may go with noise
+    repeat_share: float = 0.125  # of the values under noise that are made twice
     repeats: int = 4  # values at the start where two of them differ
 
     farthest: float = 1e3  # the radius, in units times sqrt(d), at which a flat objective is given up

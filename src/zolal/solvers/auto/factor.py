@@ -2,7 +2,7 @@
 
 import math
 from functools import cached_property
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from scipy.linalg import get_lapack_funcs
@@ -27,26 +27,30 @@ class Scales(NamedTuple):
         """Before anything is known: over one length a slope may turn once."""
         return cls(CONSTANTS.first_curvature / math.sqrt(dimension), CONSTANTS.first_third, noise)
 
+    def fourth(self, squares: Any) -> Any:
+        """The variance of what lies beyond third order at |a|^2: each order is as much smaller than the last as that is than the one before."""
+        return self.third**3 * squares**4
+
     def common(self, dimension: int) -> float:
         """s_h, the scale of the curvature that all directions share."""
         return CONSTANTS.common_curvature * math.sqrt(dimension) * self.curvature
 
 
 def kernel(scales: Scales, a: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """k(a, b) = a.b + s_h^2 (|a|^2/2)(|b|^2/2) + s_H^2 (a.b)^2 / 2 for the rows b of `others`."""
+    """k(a, b) = a.b + s_h^2 (|a|^2/2)(|b|^2/2) + s_H^2 (a.b)^2 / 2 + s_3^2 (a.b)^3 for the rows b of `others`."""
     products = others @ a
     squares = np.einsum("ij,ij->i", others, others)
     shared = (0.5 * scales.common(len(a))) ** 2 * float(a @ a) * squares
-    return products + shared + 0.5 * scales.curvature**2 * products**2
+    return products * (1.0 + products * (0.5 * scales.curvature**2 + scales.third**2 * products)) + shared
 
 
 def matrix(products: np.ndarray, dimension: int, scales: Scales, noise: np.ndarray) -> np.ndarray:
-    """K = k + diag(noise + s_3^2 |a|^6), from the products a_i.a_j."""
+    """K = k + diag(noise + s_3^3 |a|^8), from the products a_i.a_j."""
     squares = np.diagonal(products).copy()
-    found = products * (1.0 + (0.5 * scales.curvature**2) * products)
+    found = products * (1.0 + products * (0.5 * scales.curvature**2 + scales.third**2 * products))
     half = (0.5 * scales.common(dimension)) * squares
     found += np.outer(half, half)
-    found[np.diag_indices_from(found)] = np.diagonal(found) * (1.0 + JITTER) + noise + scales.third**2 * squares**3
+    found[np.diag_indices_from(found)] = np.diagonal(found) * (1.0 + JITTER) + noise + scales.fourth(squares)
     return found
 
 

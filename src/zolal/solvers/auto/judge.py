@@ -10,21 +10,23 @@ from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.state import ModelledState
 
 
-def judged(state: ModelledState, u: np.ndarray, value: float) -> ModelledState:
-    """After the value at u. What is not finite or absurdly large is a rejected step, and no part of the belief."""
+def judged(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledState:
+    """After one value at u, or several. What is not finite or absurdly large is a rejected step, and no part of the belief."""
     belief, trial = state.belief, state.trial
     assert belief is not None
+    values = values[np.isfinite(values)]
+    value = float(values.mean()) if len(values) else math.nan
     if not math.isfinite(value) or _absurd(belief, value):
         return replace(state, radius=0.25 * min(state.radius, float(np.linalg.norm(u - belief.centre))), failures=0)
     noise = 0.0 if belief.is_exact else belief.noise
     margin = CONSTANTS.noise_margin * noise
     fallen = belief.value - value
     foretold = belief.foretold(u)
-    variance = foretold.deviation**2 + (belief.noise if noise else belief.rounding) ** 2
+    variance = foretold.deviation**2 + (noise or belief.rounding) ** 2 / len(values)
     square = (fallen + foretold.change) ** 2 / max(variance, 1e-300)
     kept = CONSTANTS.surprise_memory
     state = replace(state, surprise=kept * state.surprise + (1.0 - kept) * min(square, CONSTANTS.most_surprise))
-    grown = belief.told(u, value)
+    grown = belief.told(u, values)
     if trial is None:
         better = fallen > 2.0 * margin
         return _settled(state, grown, u if better else belief.centre, state.radius)
@@ -41,6 +43,8 @@ def judged(state: ModelledState, u: np.ndarray, value: float) -> ModelledState:
 
 def _settled(state: ModelledState, belief: Quadratic, centre: np.ndarray, radius: float) -> ModelledState:
     """With the belief in the frame of the centre and of the radius; it is built anew only where one of them has changed much."""
+    if not belief.is_exact:  # as far as the noise hides what the model misses, a smaller region is no safer
+        radius = max(radius, CONSTANTS.look_radius * belief.best_radius())
     ratio = radius / belief.length
     same = centre is belief.centre and 0.25 < ratio < 4.0
     belief = belief.fitted() if same and not belief.is_full else belief.moved(centre, radius)

@@ -15,6 +15,10 @@ class Repeats(NamedTuple):
     square: float = 0.0
     number: int = 0
 
+    def seen(self, values: np.ndarray) -> "Repeats":
+        """After some values at one point."""
+        return Repeats(self.square + float(np.sum((values - values.mean()) ** 2)), self.number + len(values) - 1)
+
 
 @final
 class Likelihood:

@@ -71,11 +71,11 @@ class Modelled(Solver[ModelledState]):
         )
 
     def ask(self, state: ModelledState) -> Survey:
-        """The start twice; where both values differ a few times more; then one point at a time."""
+        """The start twice; where both values differ a few times more; then one point at a time, with noise now and then twice."""
         x = self._terrain(state).outward(state.asked)
         identity = Gaussian(state.form.problem.dimension, 1, seed=state.seed, iteration=state.k)
         opening = state.belief is None
-        count = (CONSTANTS.repeats - 2 if len(state.first_values) else 2) if opening else 1
+        count = (CONSTANTS.repeats - 2 if len(state.first_values) else 2) if opening else 2 if self._repeats(state) else 1
         return Survey((x,), identity, tuple(Probe(sample=i) for i in range(count)), optional=not opening)
 
     def tell(self, state: ModelledState, values: np.ndarray) -> ModelledState:
@@ -88,7 +88,13 @@ class Modelled(Solver[ModelledState]):
                 return state
             return self._planned(replace(state, belief=Quadratic.start(state.asked, seen, state.radius)), terrain)
         u = terrain.inward(terrain.outward(state.asked))  # as it was evaluated, to the last bit
-        return self._planned(judged(state, u, float(values[0])), terrain)
+        return self._planned(judged(state, u, values), terrain)
+
+    @staticmethod
+    def _repeats(state: ModelledState) -> bool:
+        """Whether a look is made twice, so that the noise stays known apart from what the model misses."""
+        belief = state.belief
+        return belief is not None and state.trial is None and 0 < belief.repeats.number < CONSTANTS.repeat_share * len(belief.values)
 
     def _planned(self, state: ModelledState, terrain: Terrain) -> ModelledState:
         """With the next evaluation, and with what the belief says of the centre."""
@@ -156,7 +162,9 @@ class Modelled(Solver[ModelledState]):
         reach = CONSTANTS.look_radius * min(state.radius, state.last_length)
         if state.belief.is_exact:
             return reach
-        return min(max(state.belief.best_radius(), reach), CONSTANTS.longest_look * state.radius)
+        lengths = CONSTANTS.look_lengths
+        longest = min(max(state.belief.best_radius(), reach), CONSTANTS.longest_look * state.radius)
+        return lengths[state.k % len(lengths)] * longest
 
     @staticmethod
     def _typical(state: ModelledState) -> float:

@@ -69,20 +69,24 @@ class Quadratic:
     def dimension(self) -> int:
         return self.points.shape[1]
 
-    def told(self, point: np.ndarray, value: float) -> "Quadratic":
-        """After one more value; the factor grows by a row."""
+    def told(self, point: np.ndarray, values: np.ndarray) -> "Quadratic":
+        """After one more point, with one value or several; the factor grows by a row."""
+        mean = float(values.mean())
         new = replace(
-            self, points=np.vstack([self.points, point]), values=np.append(self.values, value), weights=np.append(self.weights, 1.0)
+            self,
+            points=np.vstack([self.points, point]),
+            values=np.append(self.values, mean),
+            weights=np.append(self.weights, float(len(values))),
+            repeats=self.repeats.seen(values) if len(values) > 1 else self.repeats,
+            unsearched=self.unsearched + 1,
         )
-        new = replace(new, unsearched=self.unsearched + 1)
         factor = self._factor
-        object.__setattr__(new, "_kept", factor.grown(self._row(factor, point), value - self._origin))
+        object.__setattr__(new, "_kept", factor.grown(self._row(factor, point, len(values)), mean - self._origin))
         return new
 
     def moved(self, centre: np.ndarray, length: float) -> "Quadratic":
         """In another frame, of the nearest points alone, and with scales that fit them."""
-        distance = np.linalg.norm(self.points - centre, axis=1)
-        order = np.sort(np.argsort(distance, kind="stable")[: self.capacity])
+        order = self._worth_keeping(centre, length)
         scales, share = self._scales_at(centre, length)
         least = min(self._rounding_share * share, 1.0)
         moved = replace(
@@ -105,8 +109,9 @@ class Quadratic:
         """
         t, d = centre - self.centre, self.dimension
         factor = self._factor
-        bent = self.scales.curvature**2 * (self._offsets.T @ (factor.alpha * (self._offsets @ t))) + self._shared_curvature * t
-        slope = self.gradient + bent / self.length**2
+        along = self._offsets @ t / self.length
+        turned = along * (self.scales.curvature**2 + 3.0 * self.scales.third**2 * along)
+        slope = self.gradient + self._offsets.T @ (factor.alpha * turned) / self.length + self._shared_curvature * t / self.length**2
         expected = float(slope @ slope) + float(np.trace(self.covariance))
         amplitude = max(expected / d, 1e-300) * length**2
         ratio = min(max(self.amplitude / amplitude, 1e-4), 1e4)
@@ -114,12 +119,28 @@ class Quadratic:
         third, curvature = self.scales.third * stretch**3 * math.sqrt(ratio), self.scales.curvature * stretch**2 * math.sqrt(ratio)
         return Scales(curvature, third, self.scales.noise * ratio), ratio
 
+    def _worth_keeping(self, centre: np.ndarray, length: float) -> np.ndarray:
+        """Which values stay: the nearest ones that a quadratic needs; with noise twice as many, and all that are about as near as steps go.
+
+        The errors of far values are not as independent as the model has it: many of them together would outweigh near ones.
+        """
+        distance = np.linalg.norm(self.points - centre, axis=1)
+        nearest = np.argsort(distance, kind="stable")
+        if self.is_exact:
+            return np.sort(nearest[: self.capacity])
+        near = int(np.sum(distance <= CONSTANTS.near * length))
+        return np.sort(nearest[: max(2 * self.coefficients, min(near, self.capacity))])
+
+    @property
+    def coefficients(self) -> int:
+        """How many values a quadratic needs, and a few more, up to what one can factorise."""
+        d = self.dimension
+        return min((d + 1) * (d + 2) // 2 + CONSTANTS.spare_points, max(CONSTANTS.most_points, 4 * (d + 1)))
+
     @property
     def capacity(self) -> int:
-        """The most points that are kept: enough for every coefficient of a quadratic, up to what one can factorise."""
-        d = self.dimension
-        most = min((d + 1) * (d + 2) // 2 + CONSTANTS.spare_points, max(CONSTANTS.most_points, 4 * (d + 1)))
-        return most if self.is_exact else min(2 * most, max(CONSTANTS.most_points, 4 * (d + 1)))
+        """The most values that are kept: those that a quadratic needs, with noise as many as one can factorise."""
+        return self.coefficients if self.is_exact else max(CONSTANTS.most_points, 4 * (self.dimension + 1))
 
     @property
     def is_flat(self) -> bool:
@@ -138,12 +159,15 @@ class Quadratic:
     def fitted(self) -> "Quadratic":
         """With the likeliest scales among neighbours, looked for again whenever an eighth of the values is new."""
         number = len(self.values)
-        if self.unsearched < CONSTANTS.search_share * number:
+        if self.unsearched < min(CONSTANTS.search_share * number, self.dimension + 1.0):
             return self
         start = replace(self, unsearched=0, built=number, least=self._rounding_share)
         if number < 3:
             return start
-        likelihood = Likelihood(self._offsets, self.values - self._origin, self.weights, self.repeats, start.least)
+        chosen = np.unique(np.linspace(0, number - 1, min(number, CONSTANTS.search_points)).astype(int))
+        some = np.sort(np.argsort(np.linalg.norm(self.points - self.centre, axis=1), kind="stable")[chosen])
+        values = self.values[some] - self._origin
+        likelihood = Likelihood(self._offsets[some], values, self.weights[some], self.repeats, start.least)
         return replace(start, scales=likelihood.climbed(self.scales))
 
     # what the posterior says
@@ -206,7 +230,7 @@ class Quadratic:
         row = kernel(self.scales, a, self._offsets)
         solved = solved_by(factor.lower, row)
         square = float(a @ a)
-        own = kernel(self.scales, a, a[None, :])[0] + self.scales.third**2 * square**3
+        own = kernel(self.scales, a, a[None, :])[0] + self.scales.fourth(square)
         doubt = float(solved @ factor.ones_solved) ** 2 / factor.ones_square
         variance = max(own - float(solved @ solved) + doubt, 0.0)
         return Foretold(float(row @ factor.alpha), math.sqrt(self.amplitude * variance))
@@ -242,11 +266,11 @@ class Quadratic:
     def _offsets(self) -> np.ndarray:
         return self._factor.offsets
 
-    def _row(self, factor: "Factor", point: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
+    def _row(self, factor: "Factor", point: np.ndarray, weight: float) -> tuple[np.ndarray, float, np.ndarray]:
         """What a point adds to K: its row, the diagonal, and its offset."""
         a = (point - self.centre) / self.length
         square = float(a @ a)
-        own = kernel(self.scales, a, a[None, :])[0] * (1.0 + JITTER) + self._rho + self.scales.third**2 * square**3
+        own = kernel(self.scales, a, a[None, :])[0] * (1.0 + JITTER) + self._rho / weight + self.scales.fourth(square)
         return kernel(self.scales, a, factor.offsets), own, a
 
     @property
@@ -258,7 +282,7 @@ class Quadratic:
             values = self.values - self._origin
             factor = Factor.built(covariance, offsets, values)
             for number in range(self.built, len(values)):
-                factor = factor.grown(self._row(factor, self.points[number]), float(values[number]))
+                factor = factor.grown(self._row(factor, self.points[number], float(self.weights[number])), float(values[number]))
             object.__setattr__(self, "_kept", factor)
         assert self._kept is not None
         return self._kept
