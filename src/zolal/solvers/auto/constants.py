@@ -45,6 +45,7 @@ class Constants:
     good: float = 0.7  # of the foretold gain, after which Delta grows
     growth: float = 2.0
     shrinkage: float = 0.5
+    retreat: float = 0.25  # of a step that led to no value
     noise_margin: float = 2.0  # standard deviations that the judge leaves to the noise
     sure: float = 0.5  # foretold deviation over foretold gain below which a failure is the radius's fault
     patience: int = 2  # failures in a row after which it is in any case

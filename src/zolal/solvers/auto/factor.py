@@ -28,7 +28,7 @@ class Scales(NamedTuple):
         return cls(CONSTANTS.first_curvature / math.sqrt(dimension), CONSTANTS.first_third, noise)
 
     def fourth(self, squares: Any) -> Any:
-        """The variance of what lies beyond third order at |a|^2: each order is as much smaller than the last as that is than the one before."""
+        """The variance of what lies beyond third order at |a|^2, if each order is to the one before as third order is to the first."""
         return self.third**3 * squares**4
 
     def common(self, dimension: int) -> float:

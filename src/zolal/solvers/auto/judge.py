@@ -17,7 +17,10 @@ def judged(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledS
     values = values[np.isfinite(values)]
     value = float(values.mean()) if len(values) else math.nan
     if not math.isfinite(value) or _absurd(belief, value):
-        return replace(state, radius=0.25 * min(state.radius, float(np.linalg.norm(u - belief.centre))), failures=0)
+        shorter = CONSTANTS.retreat * min(state.radius, float(np.linalg.norm(u - belief.centre)))
+        accident = trial is None and state.missing == 0  # one look may fail by chance
+        return replace(state, radius=state.radius if accident else shorter, failures=0, missing=state.missing + 1)
+    state = replace(state, missing=0)
     noise = 0.0 if belief.is_exact else belief.noise
     margin = CONSTANTS.noise_margin * noise
     fallen = belief.value - value

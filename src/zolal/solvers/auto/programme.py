@@ -38,6 +38,10 @@ class Rows:
         """The largest violation of a row in its own terms."""
         return float(np.max(np.abs(self.value - np.clip(self.value, self.low, self.high)), initial=0.0))
 
+    def only(self, chosen: np.ndarray) -> "Rows":
+        """Some of the rows."""
+        return self if chosen.all() else Rows(self.value[chosen], self.jacobian[chosen], self.low[chosen], self.high[chosen])
+
     def at(self, value: np.ndarray) -> "Rows":
         """The same derivatives with other values."""
         return Rows(value, self.jacobian, self.low, self.high)
@@ -66,16 +70,14 @@ def solve(hessian: np.ndarray, gradient: np.ndarray, rows: Rows, lower: np.ndarr
 
     hessian: positive definite. unit: the length in which p is of order 1. First without what might not bind: then a Cholesky factor does.
     """
-    bounded = np.isfinite(lower).any() or np.isfinite(upper).any()
-    if rows.are_equalities.all():
-        step, multipliers = _equalities_alone(hessian, gradient, rows)
-        if not bounded or ((step >= lower) & (step <= upper)).all():
-            return Solution(step, multipliers, True)
-    elif not rows.are_equalities.any() and len(gradient) > 1:
-        step = -cho_solve(cho_factor(hessian, check_finite=False), gradient, check_finite=False)
-        value = rows.value + rows.jacobian @ step
-        if ((step >= lower) & (step <= upper)).all() and ((value >= rows.low) & (value <= rows.high)).all():
-            return Solution(step, np.zeros(len(value)), True)
+    equal = rows.are_equalities
+    step, prices = _equalities_alone(hessian, gradient, rows.only(equal))
+    value = rows.value + rows.jacobian @ step
+    loose = equal | ((value >= rows.low) & (value <= rows.high))
+    if loose.all() and ((step >= lower) & (step <= upper)).all():
+        multipliers = np.zeros(len(value))
+        multipliers[equal] = prices
+        return Solution(step, multipliers, True)
     return _by_daqp(hessian, gradient, rows, lower, upper, unit)
 
 

@@ -37,6 +37,7 @@ class ModelledState(State):
     rows: Rows | None = None  # the constraints at the centre
     measured: np.ndarray | None = None  # the centre that they belong to
     failures: int = 0  # steps in a row that were not accepted
+    missing: int = 0  # evaluations in a row that gave no value
     last_length: float = math.inf  # of the last step that was accepted
     is_stuck: bool = False  # whether there is nothing left to evaluate
     surprise: float = 1.0  # the mean square of what values missed their forecasts by, in standard deviations, lately
