@@ -19,7 +19,7 @@ class Constants:
     near: float = 2.0  # radii: with noise, how near all values are kept
     search_moves: int = 12  # by a factor of 2 each
     rounding: float = 4.0  # units in the last place of f that count as noise
-    most_points: int = 1200  # whose factor takes a few milliseconds
+    most_points: int = 600  # whose factor takes a few milliseconds
     spare_points: int = 10  # beyond the coefficients of a quadratic
 
     # what to evaluate

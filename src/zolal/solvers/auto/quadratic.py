@@ -129,7 +129,7 @@ class Quadratic:
         if self.is_exact:
             return np.sort(nearest[: self.capacity])
         near = int(np.sum(distance <= CONSTANTS.near * length))
-        return np.sort(nearest[: max(2 * self.coefficients, min(near, self.capacity))])
+        return np.sort(nearest[: min(max(2 * self.coefficients, near), self.capacity)])
 
     @property
     def coefficients(self) -> int:
@@ -154,7 +154,7 @@ class Quadratic:
 
     @property
     def is_full(self) -> bool:
-        return len(self.values) >= self.capacity + CONSTANTS.spare_points
+        return len(self.values) >= self.capacity + max(CONSTANTS.spare_points, self.capacity // 8)
 
     def fitted(self) -> "Quadratic":
         """With the likeliest scales among neighbours, looked for again whenever an eighth of the values is new."""
