@@ -1,0 +1,94 @@
+"""The marginal likelihood of the scales against SciPy's normal density, with the amplitude found numerically."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.linalg import null_space
+from scipy.optimize import minimize_scalar
+from scipy.stats import multivariate_normal
+
+from zolal.solvers.auto.constants import CONSTANTS
+from zolal.solvers.auto.factor import Scales
+from zolal.solvers.auto.likelihood import Likelihood, Repeats
+
+GRID = [Scales(*each) for each in itertools.product((0.1, 1.0, 4.0), (0.03, 0.5), (1e-3, 0.3))]
+
+
+def covariance(offsets, weights, scales):
+    """Element by element, as the prior is stated."""
+    d, n = offsets.shape[1], len(offsets)
+    found = np.diag(scales.noise / weights)
+    for i, j in itertools.product(range(n), range(n)):
+        a, b = offsets[i], offsets[j]
+        found[i, j] += a @ b + 9 * d * scales.curvature**2 * (a @ a) * (b @ b) / 4 + scales.curvature**2 * (a @ b) ** 2 / 2
+        found[i, j] += scales.third**2 * (a @ b) ** 3 + (scales.third**3 * (a @ a) ** 4 if i == j else 0.0)
+    return found
+
+
+def profiled(offsets, values, weights, repeats, scales):
+    """The largest log density over the amplitude of all contrasts of the values and of the repeated values' square."""
+    contrasts = null_space(np.ones((1, len(values)))).T
+    matrix, seen = contrasts @ covariance(offsets, weights, scales) @ contrasts.T, contrasts @ values
+
+    def missed(log_amplitude):
+        amplitude = np.exp(log_amplitude)
+        noise = amplitude * scales.noise
+        repeated = -0.5 * repeats.number * np.log(noise) - 0.5 * repeats.square / noise
+        return -multivariate_normal(cov=amplitude * matrix).logpdf(seen) - repeated
+
+    return -minimize_scalar(missed, bounds=(-20.0, 20.0), method="bounded", options=dict(xatol=1e-8)).fun
+
+
+def pull(scales, d):
+    first = Scales.first(d)
+    distance = np.log(scales.curvature / first.curvature) ** 2 + np.log(scales.third / first.third) ** 2
+    return -0.5 * distance / CONSTANTS.prior_spread**2
+
+
+@pytest.mark.parametrize("repeats", [Repeats(), Repeats(0.2, 3)])
+def test_differences_of_the_likelihood_are_those_of_normal_densities_at_the_best_amplitude(repeats):
+    rng = np.random.default_rng(0)
+    offsets, weights = 0.7 * rng.standard_normal((9, 3)), np.where(np.arange(9) == 2, 3.0, 1.0)
+    values = offsets @ [1.0, -2.0, 0.5] + np.sum(offsets**2, axis=1) + 0.1 * rng.standard_normal(9)
+    likelihood = Likelihood(offsets, values, weights, repeats, 0.0)
+    found = np.array([likelihood(scales) - pull(scales, 3) for scales in GRID])
+    expected = np.array([profiled(offsets, values, weights, repeats, scales) for scales in GRID])
+    np.testing.assert_allclose(found - found[0], expected - expected[0], atol=1e-5)
+
+
+def test_the_climb_ends_where_no_neighbour_is_likelier():
+    rng = np.random.default_rng(1)
+    offsets = rng.standard_normal((25, 2))
+    values = offsets @ [1.0, 2.0] + 3.0 * offsets[:, 0] ** 2 + 0.05 * rng.standard_normal(25)
+    likelihood = Likelihood(offsets, values, np.ones(25), Repeats(0.01, 3), 1e-12)
+    end = likelihood.climbed(likelihood.climbed(Scales.first(2, 1.0)))
+    for name, factor in itertools.product(("curvature", "third", "noise"), (0.5, 2.0)):
+        near = end._replace(**{name: getattr(end, name) * (factor if name != "noise" else factor**2)})
+        assert likelihood(near) <= likelihood(end)
+
+
+def test_curvature_and_third_order_terms_are_told_apart_from_none():
+    rng = np.random.default_rng(2)
+    offsets = rng.standard_normal((30, 2))
+    linear, bent = offsets @ [1.0, 2.0], offsets @ [0.1, 0.2] + 5.0 * offsets[:, 0] * offsets[:, 1]
+    found = []
+    for values in (linear, bent):
+        likelihood, scales = Likelihood(offsets, values + 1e-6 * rng.standard_normal(30), np.ones(30), Repeats(), 1e-12), Scales.first(2)
+        for _ in range(5):
+            scales = likelihood.climbed(scales)
+        found.append(scales)
+    assert found[0].curvature < 0.05 * found[1].curvature
+    assert max(each.third for each in found) < 0.1
+
+
+def test_noise_stays_where_nothing_was_repeated():
+    offsets = np.random.default_rng(3).standard_normal((12, 2))
+    found = Likelihood(offsets, offsets[:, 0] ** 2, np.ones(12), Repeats(), 1e-20).climbed(Scales.first(2, 0.0))
+    assert found.noise == 0.0
+
+
+def test_repeats_add_squares_about_their_own_means():
+    seen = Repeats().seen(np.array([1.0, 3.0])).seen(np.array([10.0, 10.0, 13.0]))
+    assert seen.number == 3
+    assert seen.square == pytest.approx(2.0 + 6.0)

@@ -1,0 +1,159 @@
+"""Quadratic programmes against CLARABEL, in units from 1e-6 to 1e3, and rows that depend on each other or cannot hold."""
+
+import cvxpy
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from zolal.solvers.auto.programme import Rows, nearest, solve, steepest
+
+
+def random_rows(rng, d, unit, equalities, others):
+    """Rows that hold at some step of length `unit` within the bounds, each in a size of its own."""
+    m = equalities + others
+    inside = unit * rng.uniform(-0.5, 0.5, d)
+    jacobian = rng.standard_normal((m, d)) * 10 ** rng.uniform(-2, 2, (m, 1))
+    value, at = unit * rng.standard_normal(m), jacobian @ inside
+    slack = unit * np.linalg.norm(jacobian, axis=1) * rng.uniform(0.0, 0.5, (2, m))
+    low, high = value + at - slack[0], value + at + slack[1]
+    kind = rng.integers(0, 3, m)
+    low, high = np.where(kind == 0, -np.inf, low), np.where(kind == 1, np.inf, high)
+    low[:equalities] = high[:equalities] = (value + at)[:equalities]
+    return Rows(value, jacobian, low, high)
+
+
+def by_clarabel(hessian, gradient, rows, lower, upper, unit):
+    """The same in units of `unit`: the step and the multipliers."""
+    d, size = len(gradient), float(np.max(np.diagonal(hessian)))
+    p = cvxpy.Variable(d)
+    scaled = rows.jacobian / rows.lengths[:, None]
+    low, high = ((bound - rows.value) / (rows.lengths * unit) for bound in (rows.low, rows.high))
+    equal, below, above = rows.are_equalities, np.isfinite(high) & ~rows.are_equalities, np.isfinite(low) & ~rows.are_equalities
+    limits = [scaled[equal] @ p == low[equal], scaled[below] @ p <= high[below], scaled[above] @ p >= low[above]]
+    limits += [p[i] >= lower[i] / unit for i in range(d) if np.isfinite(lower[i])]
+    limits += [p[i] <= upper[i] / unit for i in range(d) if np.isfinite(upper[i])]
+    cost = 0.5 * cvxpy.quad_form(p, cvxpy.psd_wrap(hessian / size)) + (gradient / (size * unit)) @ p
+    problem = cvxpy.Problem(cvxpy.Minimize(cost), limits)
+    problem.solve(solver=cvxpy.CLARABEL, tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12)
+    prices = np.zeros(len(rows.value))
+    prices[equal] = limits[0].dual_value
+    prices[below] += limits[1].dual_value
+    prices[above] -= limits[2].dual_value
+    return unit * p.value, prices * size * unit / rows.lengths
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e3])
+@pytest.mark.parametrize(("equalities", "others"), [(0, 0), (2, 0), (0, 4), (2, 4)])
+def test_the_step_and_its_multipliers_are_those_of_an_interior_point_method(unit, equalities, others):
+    for seed in range(4):
+        rng = np.random.default_rng([seed, equalities, others])
+        d = 6
+        half = rng.standard_normal((d, d))
+        hessian, gradient = (half @ half.T + 0.1 * np.eye(d)) * 50.0, 500.0 * unit * rng.standard_normal(d)
+        rows = random_rows(rng, d, unit, equalities, others)
+        lower = np.where(rng.uniform(size=d) < 0.5, -unit * rng.uniform(0.5, 1.0, d), -np.inf)
+        upper = np.where(rng.uniform(size=d) < 0.5, unit * rng.uniform(0.5, 1.0, d), np.inf)
+        found = solve(hessian, gradient, rows, lower, upper, unit)
+        step, multipliers = by_clarabel(hessian, gradient, rows, lower, upper, unit)
+        assert found.holds
+        assert_allclose(found.step, step, atol=2e-5 * unit)
+        forces = np.abs(multipliers * rows.lengths) if len(rows.value) else np.ones(1)
+        assert_allclose(found.multipliers * rows.lengths, multipliers * rows.lengths, atol=1e-4 * max(forces.max(), 500.0 * unit))
+
+
+def test_a_multiplier_is_positive_at_an_upper_bound_and_negative_at_a_lower_one():
+    rows = Rows(np.zeros(2), np.eye(2), np.array([-1.0, -1.0]), np.array([1.0, 1.0]))
+    found = solve(np.eye(2), np.array([-5.0, 5.0]), rows, np.full(2, -np.inf), np.full(2, np.inf), 1.0)
+    assert_allclose(found.step, [1.0, -1.0])
+    assert_allclose(found.multipliers, [4.0, -4.0])
+
+
+def test_multipliers_make_the_gradient_vanish():
+    rng = np.random.default_rng(0)
+    rows = random_rows(rng, 5, 1.0, 2, 0)
+    found = solve(np.eye(5), np.arange(5.0), rows, np.full(5, -np.inf), np.full(5, np.inf), 1.0)
+    assert_allclose(np.arange(5.0) + found.step + rows.jacobian.T @ found.multipliers, 0.0, atol=1e-8)
+
+
+@pytest.mark.parametrize("bound", [np.inf, 2.0])
+def test_dependent_equalities_are_solved_as_one(bound):
+    one = np.array([1.0, 1.0, 1.0])
+    rows = Rows(np.zeros(3), np.stack([one, 2.0 * one, [1.0, 0.0, 0.0]]), np.array([0.6, 1.2, 0.1]), np.array([0.6, 1.2, 0.1]))
+    found = solve(np.eye(3), np.zeros(3), rows, np.full(3, -bound), np.full(3, bound), 1.0)
+    assert found.holds
+    assert_allclose(found.step, [0.1, 0.25, 0.25], atol=1e-9)
+    assert_allclose(found.step + rows.jacobian.T @ found.multipliers, 0.0, atol=1e-9)
+
+
+def test_dependent_equalities_with_an_active_bound_are_solved_as_one():
+    one = np.array([1.0, 1.0, 1.0])
+    rows = Rows(np.zeros(2), np.stack([one, 2.0 * one]), np.array([0.6, 1.2]), np.array([0.6, 1.2]))
+    found = solve(np.eye(3), np.array([5.0, 0.0, 0.0]), rows, np.full(3, -0.1), np.full(3, 1.0), 1.0)
+    assert found.holds
+    assert_allclose(found.step, [-0.1, 0.35, 0.35], atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "equal", [pytest.param(True, marks=pytest.mark.xfail(strict=False, reason="equalities alone are always said to hold")), False]
+)
+def test_rows_that_cannot_hold_are_said_not_to_and_the_step_is_finite(equal):
+    """The same row at 1 and at 2, or at most 1 and at least 2."""
+    low, high = (np.array([1.0, 2.0]), np.array([1.0, 2.0])) if equal else (np.array([-np.inf, 2.0]), np.array([1.0, np.inf]))
+    rows = Rows(np.zeros(2), np.ones((2, 3)), low, high)
+    found = solve(np.eye(3), np.ones(3), rows, np.full(3, -5.0), np.full(3, 5.0), 1.0)
+    assert np.isfinite(found.step).all()
+    assert np.isfinite(found.multipliers).all()
+    assert not found.holds
+
+
+def test_a_row_that_the_bounds_forbid_does_not_hold_and_the_bounds_do():
+    rows = Rows(np.zeros(1), np.ones((1, 2)), np.array([5.0]), np.array([5.0]))
+    found = solve(np.eye(2), np.zeros(2), rows, np.full(2, -1.0), np.full(2, 1.0), 1.0)
+    assert not found.holds
+    assert (np.abs(found.step) <= 1.0).all()
+    assert found.step.sum() > 1.0
+
+
+def test_a_row_without_a_gradient_harms_nothing():
+    rows = Rows(np.zeros(2), np.array([[0.0, 0.0], [1.0, 0.0]]), np.array([0.0, 0.5]), np.array([0.0, 0.5]))
+    found = solve(np.eye(2), np.array([0.0, -1.0]), rows, np.full(2, -3.0), np.full(2, 3.0), 1.0)
+    assert_allclose(found.step, [0.5, 1.0], atol=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e3])
+@pytest.mark.parametrize(("equalities", "others"), [(2, 0), (0, 4), (2, 3)])
+def test_the_nearest_step_is_the_shortest_to_where_rows_and_bounds_hold(unit, equalities, others):
+    for seed in range(4):
+        rng = np.random.default_rng([seed, equalities, others, 1])
+        rows = random_rows(rng, 6, unit, equalities, others)
+        lower, upper = np.full(6, -0.6 * unit), np.full(6, 0.6 * unit)
+        found = nearest(rows, lower, upper)
+        step, _ = by_clarabel(np.eye(6), np.zeros(6), rows, lower, upper, unit)
+        assert_allclose(found, step, atol=2e-5 * unit)
+        assert rows.distance(rows.value + rows.jacobian @ found) <= 1e-8 * unit
+        assert ((found >= lower) & (found <= upper)).all()
+
+
+def test_a_fixed_variable_stays_where_it_is():
+    rows = Rows(np.zeros(1), np.ones((1, 3)), np.array([1.0]), np.array([1.0]))
+    lower, upper = np.array([0.0, -9.0, -9.0]), np.array([0.0, 9.0, 9.0])
+    assert_allclose(nearest(rows, lower, upper), [0.0, 0.5, 0.5], atol=1e-9)
+    found = solve(np.eye(3), np.array([-7.0, 0.0, 0.0]), rows, lower, upper, 1.0)
+    assert_allclose(found.step, [0.0, 0.5, 0.5], atol=1e-9)
+
+
+def test_a_steepest_step_is_a_projection():
+    none = Rows(np.empty(0), np.empty((0, 3)), np.empty(0), np.empty(0))
+    lower, upper = np.array([-0.1, -9.0, -9.0]), np.full(3, 9.0)
+    found = steepest(0.5, np.array([1.0, -2.0, 0.0]), none, lower, upper, 1.0)
+    assert_allclose(found.step, [-0.1, 1.0, 0.0])
+    total = Rows(np.zeros(1), np.ones((1, 3)), np.zeros(1), np.zeros(1))
+    found = steepest(0.5, np.array([1.0, -2.0, 0.0]), total, np.full(3, -9.0), upper, 1.0)
+    assert_allclose(found.step, -0.5 * (np.array([1.0, -2.0, 0.0]) + 1.0 / 3.0), atol=1e-9)
+
+
+def test_distances_ignore_what_is_rounding_and_see_what_is_not_finite():
+    rows = Rows(np.array([1e6]), np.array([[2.0, 0.0]]), np.array([1e6]), np.array([1e6]))
+    assert rows.distance(np.array([1e6 * (1 + 2e-16)])) == 0.0
+    assert rows.distance(np.array([1e6 + 4.0])) == pytest.approx(2.0)
+    assert rows.distance(np.array([np.nan])) == np.inf
