@@ -53,7 +53,7 @@ def certify(
     """
     x = form.variables(candidate.z)
     if known is not None and form.problem.gradient is None:
-        return Certificate(known.fun, known.fun_error, known.kkt, 0)
+        return Certificate(known.fun, known.fun_error, known.kkt, evaluation.count)
     stop = None if evaluation.failure is None else Stop(evaluation.status, evaluation.failure)
     fresh = batch if stop is None else None
     fun, fun_error = (math.nan, math.nan) if fresh is None else _mean(fresh.base_values(evaluation.values))
@@ -64,7 +64,7 @@ def certify(
         status = Status.CONSTRAINT_FAILED if isinstance(problem, ConstraintError) else Status.EVALUATION_FAILED
         kkt, stop = KKT(math.nan, math.nan, math.nan, mirror.p, True, math.nan), stop or Stop(status, str(problem))
     if known is not None:
-        return Certificate(known.fun, known.fun_error, kkt, 0, stop)
+        return Certificate(known.fun, known.fun_error, kkt, evaluation.count, stop)
     return Certificate(fun + form.problem.regularizer.value(x), fun_error, kkt, evaluation.count, stop)
 
 

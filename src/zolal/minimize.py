@@ -61,7 +61,7 @@ def minimize(
         is projected, with a warning.
     bounds: Bounds or pairs (low, high), as X; or `region`, a set of `zolal.sets`.
     constraints: NonlinearConstraint, LinearConstraint, Bounds, SLSQP dicts, `zolal.Constraint`, or a sequence of these. They are known
-        exactly and evaluated at iterates only. Inequalities get slacks.
+        exactly and cost no evaluation. Inequalities get slacks.
     regularizer: h, of `zolal.regularizers`.
     sample: draws xi from a numpy Generator; the same xi is then used at both ends of each difference, which removes most noise.
     gradient: the exact gradient of f where it is known; used for the final KKT measures only.
@@ -153,8 +153,9 @@ def prepare(
     if problem.gradient is not None:
         exact_gradient(problem.gradient, x)
     start = chosen.solver.init(problem, x, seed)
-    if chosen.solver.certified(start) is not None:  # what it knows by itself needs no fresh evaluations
-        chosen = chosen._replace(check_directions=0)
+    own = chosen.solver.own_check(start)
+    if own is not None:
+        chosen = chosen._replace(check_directions=own if maxfev is None else min(own, _share(maxfev)))
     budget = _budget(maxfev, problem.dimension, len(chosen.solver.ask(start)), 2 * chosen.check_directions)
     named: dict[str, Any] = dict(
         method=method, geometry=geometry, options=options or {}, tol=tol, on_error=policy.on_error, retries=policy.retries
@@ -271,6 +272,11 @@ def _budget(maxfev: int | None, dimension: int, first_step: int, check: int) -> 
     if positive_int("minimize(maxfev=...)", maxfev) < first_step + check:
         raise InvalidArgumentError(f"`maxfev` must be at least {first_step + check}: {needed}, got {maxfev}.")
     return maxfev - check
+
+
+def _share(maxfev: Any) -> int:
+    """The directions of a final check, of two evaluations each, that take at most a quarter of the budget."""
+    return positive_int("minimize(maxfev=...)", maxfev) // 8
 
 
 def _with_args(fun: Any, args: Any) -> Any:

@@ -32,7 +32,7 @@ FAILURES = (
     Status.TOO_MANY_FAILURES,
 )
 MOST_FAILURES = 100  # sentences that are counted each by itself
-UNCHECKED = (*FAILURES, Status.INTERRUPTED, Status.RUNNING)  # no fresh evaluations at the end
+UNCHECKED = (*FAILURES, Status.INTERRUPTED, Status.RUNNING, Status.NO_REACTION)  # no fresh evaluations at the end
 
 
 @final
@@ -207,20 +207,25 @@ class Session:
         method, state = self.setup.method, outcome.state
         if outcome.stop.status in UNCHECKED or not method.check_directions:
             return self._summary(outcome)
-        x = state.form.variables(method.solver.output(state).z)
-        smoothing = method.solver.check_smoothing(state) or method.smoothing(max(state.k - 1, 0))
-        batch = check_batch(x, method.directions, method.check_directions, smoothing, state.seed, state.k)
+        batch = method.solver.check(state, method.check_directions) or self._usual_check(state)
         self.checking = True
         evaluation = yield batch
         self.checking = False
         return self._summary(outcome, batch, evaluation)
 
-    def _summary(self, outcome: Outcome, batch: QueryBatch | None = None, evaluation: Evaluation = NOTHING) -> Result:
+    def _usual_check(self, state: State) -> QueryBatch:
+        method = self.setup.method
+        x = state.form.variables(method.solver.output(state).z)
+        smoothing = method.solver.check_smoothing(state) or method.smoothing(max(state.k - 1, 0))
+        return check_batch(x, method.directions, method.check_directions, smoothing, state.seed, state.k)
+
+    def _summary(self, outcome: Outcome, batch: Queries | None = None, evaluation: Evaluation = NOTHING) -> Result:
         (state, stop, nfev), solver, tol = outcome, self.setup.method.solver, self.setup.tol
-        known = solver.certified(state)
+        known = solver.certified(state, None if batch is None or evaluation.failure else evaluation.values)
         candidate = known.candidate if known else solver.best(state) if stop.status in FAILURES else solver.output(state)
         x = state.form.variables(candidate.z)
-        certificate = certify(state.form, candidate, *solver.measures_at(state), batch, evaluation, known)
+        fresh = batch if isinstance(batch, QueryBatch) else None
+        certificate = certify(state.form, candidate, *solver.measures_at(state), fresh, evaluation, known)
         if certificate.stop is not None and stop.status not in FAILURES:
             stop = certificate.stop
         maxcv = _violation(state.form, x)

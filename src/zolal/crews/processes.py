@@ -11,6 +11,7 @@ from typing import Any, final
 
 import numpy as np
 
+from zolal._threads import at_most
 from zolal.crews._cargo import without_bases
 from zolal.crews.base import BaseNumbers, too_slow
 from zolal.errors import UnsupportedError
@@ -96,7 +97,8 @@ class ProcessCrew:
     def _start(self) -> _Worker:
         ours, theirs = self.context.Pipe()
         inherited = [worker.pipe for worker in self.workers] + [ours] if self.context.get_start_method() == "fork" else []
-        process = self.context.Process(target=_serve, args=(self.problem, theirs, inherited), daemon=True)
+        threads = max(1, (os.cpu_count() or 1) // self.count)
+        process = self.context.Process(target=_serve, args=(self.problem, theirs, inherited, threads), daemon=True)
         try:
             process.start()
         except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -172,8 +174,9 @@ class ProcessCrew:
         return [Answer(i, np.nan, failure, lost=lost) for i in worker.tasks[0]]
 
 
-def _serve(problem: Problem, pipe: Any, inherited: Sequence[Any]) -> None:
-    """In the worker: answer queries until the pipe ends."""
+def _serve(problem: Problem, pipe: Any, inherited: Sequence[Any], threads: int) -> None:
+    """In the worker: answer queries until the pipe ends. threads: its share of the cores, so that workers do not crowd each other out."""
+    at_most(threads)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who started us decides what an interrupt means
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     for other in inherited:

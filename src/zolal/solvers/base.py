@@ -132,8 +132,16 @@ class Solver(ABC, Generic[S]):
         """The stationarity that `tol` stands for."""
         return tol
 
-    def certified(self, state: S) -> Certified | None:
-        """The output with its certificate, for solvers that need no fresh evaluations for one."""
+    def own_check(self, state: S) -> int | None:
+        """How many directions of two evaluations each the solver's own final check has; None where it has none of its own."""
+        return None
+
+    def check(self, state: S, count: int) -> Queries | None:
+        """The solver's own final check along so many directions; None where it has none."""
+        return None
+
+    def certified(self, state: S, values: np.ndarray | None = None) -> Certified | None:
+        """The output with its certificate, for solvers that know it by themselves. values: of their own final check."""
         return None
 
     def ending(self, state: S) -> Status | None:

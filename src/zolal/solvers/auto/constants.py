@@ -28,6 +28,7 @@ class Constants:
     ignorance: float = 1.0  # trace of the gradient's covariance above which, in units of |g|^2, one looks rather than steps
     pressed: float = 2.0  # standard deviations by which a gradient presses against what is surely active
     little: float = 1e-4  # of what f has fallen by: a smaller gain makes one ask what a longer step might gain
+    small: float = 1e-2  # of the largest gradient: what may be a solution's
     look_radius: float = 0.5  # of Delta, where a look goes without noise
     look_lengths: tuple[float, ...] = (1.0, 0.5)  # of the best length of a look, by turns: one alone does not tell slopes from third order
     longest_look: float = 2.0  # of Delta, where a look may go with noise
@@ -45,6 +46,7 @@ class Constants:
     good: float = 0.7  # of the foretold gain, after which Delta grows
     growth: float = 2.0
     shrinkage: float = 0.5
+    absurd: float = 1e6  # of the range of the values so far: a value so much larger counts as none
     retreat: float = 0.25  # of a step that led to no value
     noise_margin: float = 2.0  # standard deviations that the judge leaves to the noise
     sure: float = 0.5  # foretold deviation over foretold gain below which a failure is the radius's fault

@@ -25,7 +25,7 @@ def judged(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledS
     margin = CONSTANTS.noise_margin * noise
     fallen = belief.value - value
     foretold = belief.foretold(u)
-    variance = foretold.deviation**2 + (noise or belief.rounding) ** 2 / len(values)
+    variance = foretold.value_deviation**2 + (noise or belief.rounding) ** 2 / len(values)
     square = (fallen + foretold.change) ** 2 / max(variance, 1e-300)
     kept = CONSTANTS.surprise_memory
     state = replace(state, surprise=kept * state.surprise + (1.0 - kept) * min(square, CONSTANTS.most_surprise))
@@ -56,4 +56,4 @@ def _settled(state: ModelledState, belief: Quadratic, centre: np.ndarray, radius
 
 def _absurd(belief: Quadratic, value: float) -> bool:
     spread = float(np.ptp(belief.values)) if len(belief.values) > 1 else 0.0
-    return value - belief.value > 1e6 * max(spread, abs(belief.value), 1.0)
+    return spread > 0.0 and value - belief.value > CONSTANTS.absurd * max(spread, abs(belief.value))

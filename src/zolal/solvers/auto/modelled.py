@@ -7,12 +7,14 @@ from typing import Any, final
 import numpy as np
 
 from zolal._array import Array, like, to_numpy
+from zolal._threads import one_thread
 from zolal.directions import Gaussian
 from zolal.estimators.survey import Probe, Survey
 from zolal.kkt import KKT, euclidean_residual
 from zolal.mirror import Euclidean, MirrorMap
 from zolal.problem import Problem, SlackForm
 from zolal.result import Status
+from zolal.solvers.auto.across import Across
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.judge import judged
 from zolal.solvers.auto.plan import Here, looked_at, multiplier_errors
@@ -25,6 +27,8 @@ from zolal.solvers.auto.terrain import Terrain, described
 from zolal.solvers.base import Candidate, Certified, Solver
 
 EPS = float(np.finfo(float).eps)
+SHORT = 1e-5  # of a unit: how far the points of the final check lie from the answer where there is no noise
+CHECK_STREAM = 1  # samples of the final check are none of the run's
 
 
 @final
@@ -79,6 +83,10 @@ class Modelled(Solver[ModelledState]):
         return Survey((x,), identity, tuple(Probe(sample=i) for i in range(count)), optional=not opening)
 
     def tell(self, state: ModelledState, values: np.ndarray) -> ModelledState:
+        with one_thread():
+            return self._told(state, values)
+
+    def _told(self, state: ModelledState, values: np.ndarray) -> ModelledState:
         values, terrain = np.asarray(values, dtype=float), self._terrain(state)
         state = replace(state, k=state.k + 1)
         if state.belief is None:
@@ -108,8 +116,10 @@ class Modelled(Solver[ModelledState]):
         if belief.is_flat and len(belief.values) > 1:  # the values say nothing yet: go farther
             state = replace(state, radius=2.0 * state.radius, last_length=math.inf)
             return self._look(state, terrain, here) or replace(state, is_stuck=True)
+        if state.gradient_size == 0.0 and len(belief.values) > belief.dimension:
+            state = self._sized(state)
         ignorant = here.error**2 > CONSTANTS.ignorance * here.size**2
-        if ignorant and (look := self._look(state, terrain, here)):
+        if ignorant and not self._seems_small(state) and (look := self._look(state, terrain, here)):
             return look
         model = Model(here.centre, here.gradient, belief.hessian)
         step = Stepper(terrain).minimiser(model, here.rows, state.radius, state.bend)
@@ -117,6 +127,8 @@ class Modelled(Solver[ModelledState]):
         size = float(np.linalg.norm(here.gradient)) / self._typical(state)
         gain = self._hope(state, terrain, model, here.rows, step.gain)
         state = replace(state, gain=gain, gradient_size=max(state.gradient_size, size))
+        if ignorant and (look := self._look(state, terrain, here)):
+            return look
         doubtful = here.unseen[1] > 2.0 * here.error and state.gain <= CONSTANTS.little * state.fallen
         if doubtful and (look := self._look(state, terrain, here, here.unseen[0])):
             return look  # before one believes that bounds hold x back
@@ -140,6 +152,22 @@ class Modelled(Solver[ModelledState]):
             stationarity=here.stationarity / typical,
             error=here.unseen[1] / typical * math.sqrt(max(state.surprise, 1.0)),
             multipliers=like(here.multipliers[: len(state.multipliers)], state.multipliers),
+        )
+
+    @staticmethod
+    def _seems_small(state: ModelledState) -> bool:
+        """Whether the gradient may be small enough for a solution, so that one asks what a step could still gain before looking on."""
+        return state.stationarity + state.error <= CONSTANTS.small * state.gradient_size
+
+    def _sized(self, state: ModelledState) -> ModelledState:
+        """With the sizes of slopes and changes that the first looks have seen, by which one tells what is small even at a solution."""
+        belief = state.belief
+        assert belief is not None
+        changes, ways = np.abs(belief.values - belief.value), np.linalg.norm(belief.points - belief.centre, axis=1)
+        there = ways > 0.0
+        slope = float(np.median(changes[there] / ways[there])) * math.sqrt(belief.dimension) if there.any() else 0.0
+        return replace(
+            state, gradient_size=slope / self._typical(state), first_spread=float(np.median(changes[there])) if there.any() else 0.0
         )
 
     def _hope(self, state: ModelledState, terrain: Terrain, model: Model, rows: Rows, gain: float) -> float:
@@ -190,19 +218,41 @@ class Modelled(Solver[ModelledState]):
     def best(self, state: ModelledState) -> Candidate:
         return self.output(state)
 
-    def certified(self, state: ModelledState) -> Certified:
+    def own_check(self, state: ModelledState) -> int:
+        """One direction across each equality: no query has left them, and prices need the slope of f there."""
+        return min(int(np.sum(self._terrain(state).equal)), len(state.units))
+
+    def check(self, state: ModelledState, count: int) -> Survey | None:
+        if state.belief is None or count == 0:
+            return None
+        terrain = self._terrain(state)
+        across = self._across(state, terrain, self._answer(state, terrain), count)
+        identity = Gaussian(len(state.units), 1, seed=state.seed, iteration=state.k, stream=CHECK_STREAM)
+        points = tuple(terrain.outward(point) for point in across.points)
+        return Survey(points, identity, tuple(Probe(i, sample=i) for i in range(len(points))), optional=True)
+
+    def _across(self, state: ModelledState, terrain: Terrain, answer: np.ndarray, count: int) -> Across:
+        """Pairs of points across the equalities, as far apart as rounding or noise asks for."""
+        belief = state.belief
+        assert belief is not None
+        reach = SHORT * max(1.0, float(np.max(np.abs(answer))))
+        if not belief.is_exact:
+            reach = max(reach, min(belief.best_radius(), CONSTANTS.longest_look * state.radius))
+        return Across.of(terrain, answer, count, reach)
+
+    def certified(self, state: ModelledState, values: np.ndarray | None = None) -> Certified:
         """The point that the belief holds best, with what it says of it: the centre; with noise the model's minimiser."""
         belief, form = state.belief, state.form
         if belief is None:
-            values = state.first_values
-            value = float(np.mean(values)) if len(values) else math.nan
+            seen = state.first_values
+            value = float(np.mean(seen)) if len(seen) else math.nan
             return Certified(Candidate(state.z, state.multipliers, None), value, math.nan, KKT.unknown(state.feasibility))
         terrain, typical = self._terrain(state), self._typical(state)
-        if not belief.is_exact:
-            answer = self._answer(state, terrain)
-            belief = belief if answer is belief.centre else belief.moved(answer, state.radius)
+        answer = self._answer(state, terrain)
+        across = None if values is None else self._across(state, terrain, answer, len(values) // 2).seen(values, belief.noise)
+        belief = belief if answer is belief.centre else belief.moved(answer, state.radius)
         rows = state.rows if state.rows is not None and belief.centre is state.measured else terrain.rows(belief.centre)
-        here = Here.at(terrain, rows, belief, state.radius)
+        here = Here.at(terrain, rows, belief, state.radius, across)
         x = terrain.outward(belief.centre)
         z, multipliers = form.start(x), like(here.multipliers[: len(state.multipliers)], state.multipliers)
         gradient = like(here.gradient / state.units, x)
@@ -210,13 +260,15 @@ class Modelled(Solver[ModelledState]):
         residual = euclidean_residual(form.region, form.regularizer, z, pulled, form.value(z))
         error = here.unseen[1] / typical * math.sqrt(max(state.surprise, 1.0))
         kkt = KKT(here.stationarity / typical, form.equalities.violation(x), residual, 2.0, True, error)
-        errors = multiplier_errors(rows, here.multipliers, belief.covariance)[: len(multipliers)]
+        errors = multiplier_errors(rows, here.multipliers, belief.covariance, across)[: len(multipliers)]
         value = belief.value + form.problem.regularizer.value(x)
         return Certified(Candidate(z, multipliers, gradient), value, belief.value_error, kkt, errors)
 
     def _answer(self, state: ModelledState, terrain: Terrain) -> np.ndarray:
         belief = state.belief
         assert belief is not None
+        if belief.is_exact:
+            return belief.centre
         rows = terrain.rows(belief.centre) if state.rows is None or state.measured is not belief.centre else state.rows
         step = Stepper(terrain).minimiser(Model(belief.centre, belief.gradient, belief.hessian), rows, state.radius, state.bend)
         return step.point if step.gain > 0.0 else belief.centre

@@ -7,6 +7,7 @@ from typing import final
 
 import numpy as np
 
+from zolal.solvers.auto.across import Across
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.programme import Rows, steepest
 from zolal.solvers.auto.quadratic import Quadratic
@@ -42,8 +43,10 @@ class Here:
     multipliers: np.ndarray
 
     @classmethod
-    def at(cls, terrain: Terrain, rows: Rows, belief: Quadratic, radius: float) -> "Here":
+    def at(cls, terrain: Terrain, rows: Rows, belief: Quadratic, radius: float, across: Across | None = None) -> "Here":
+        """across: what is known of f off the equalities."""
         u, gradient, covariance = belief.centre, belief.gradient, belief.covariance
+        gradient = gradient if across is None else across.completed(gradient)
         norm = float(np.linalg.norm(gradient))
         short = radius / max(norm, 1e-300)  # along the gradient as far as the radius
         lower, upper = terrain.lower - u, terrain.upper - u
@@ -119,13 +122,18 @@ class _Active:
         return basis[sizes > 1e-9 * max(float(sizes[0]), 1e-300)]
 
 
-def multiplier_errors(rows: Rows, multipliers: np.ndarray, covariance: np.ndarray) -> np.ndarray:
-    """Standard errors of y = -(J J^T)^-1 J g over the rows that have a multiplier; 0 for the others."""
+def multiplier_errors(rows: Rows, multipliers: np.ndarray, covariance: np.ndarray, across: Across | None) -> np.ndarray:
+    """Standard errors of y = -(J J^T)^-1 J g over the rows that have a multiplier; 0 for the others.
+
+    NaN for equalities across which nothing has been evaluated: what the belief says there is its prior and no more.
+    """
     errors, active = np.zeros(len(multipliers)), rows.are_equalities | (multipliers != 0.0)
+    known = across is not None and across.is_known
+    covariance = across.doubted(covariance) if across is not None and known else covariance
     if active.any():
         back = np.linalg.pinv(rows.jacobian[active].T, rcond=1e-10)
         errors[active] = np.sqrt(np.maximum(np.einsum("ij,ij->i", back @ covariance, back), 0.0))
-    return errors
+    return errors if known else np.where(rows.are_equalities, np.nan, errors)
 
 
 def looked_at(terrain: Terrain, here: Here, covariance: np.ndarray, fresh: np.ndarray, reach: float) -> np.ndarray | None:

@@ -2,15 +2,18 @@
 
 With a = (u - centre)/length,
 
-    f(u) = v + g.a + a.Ha/2 + third-order error + noise,    g_i ~ N(0, A),    H = h I + E,    h ~ N(0, A s_h^2),    E_ij ~ N(0, A s_H^2),
+    f(u) = v + g.a + a.Ha/2 + T(a, a, a)/6 + fourth-order error + noise,
 
-the third-order error independent with variance A s_3^2 |a|^6 and the noise with variance A rho. In kernel form,
+g_i ~ N(0, A), H = h I + E with h ~ N(0, A s_h^2) and random E and T whose terms have the covariances below, the fourth-order error
+independent with variance A s_3^3 |a|^8 and the noise with variance A rho. In kernel form,
 
-    k(a, b) = a.b + s_h^2 (|a|^2/2)(|b|^2/2) + s_H^2 (a.b)^2 / 2,    K = k + diag(rho + s_3^2 |a|^6),    v by generalised least squares,
-    alpha = K^-1 (F - v),    g = sum_i alpha_i a_i,    H = s_h^2 (sum_i alpha_i |a_i|^2/2) I + s_H^2 sum_i alpha_i a_i a_i^T.
+    k(a, b) = a.b + s_h^2 (|a|^2/2)(|b|^2/2) + s_H^2 (a.b)^2 / 2 + s_3^2 (a.b)^3,        K = k + diag(rho + s_3^3 |a|^8),
+    v by generalised least squares,    alpha = K^-1 (F - v),    g = sum_i alpha_i a_i,
+    H = s_h^2 (sum_i alpha_i |a_i|^2/2) I + s_H^2 sum_i alpha_i a_i a_i^T.
 
-The amplitude A has the closed form (F - v).K^-1 (F - v)/(N - 1); s_H, s_3 and rho are those of the largest marginal likelihood on a grid of
-powers of 2, looked for among neighbours. Exact, repeated and noisy values differ in rho and in nothing else. Derived in docs/algorithm.md.
+The amplitude A has the closed form ((F - v).K^-1 (F - v) + S/rho)/(N - 1 + n) with the sum of squares S of n repeats; s_H, s_3 and rho are
+those of the largest marginal likelihood on a grid of powers of 2, looked for among neighbours. Exact, repeated and noisy values differ in
+rho and in nothing else. Derived in docs/algorithm.md.
 """
 
 import math
@@ -26,10 +29,11 @@ from zolal.solvers.auto.likelihood import Likelihood, Repeats
 
 
 class Foretold(NamedTuple):
-    """What is believed of f(u) - f(centre): its mean and standard deviation, without the noise of an evaluation."""
+    """What is believed of f(u) - f(centre), and the standard deviations of that and of f(u) itself, without the noise of an evaluation."""
 
     change: float
     deviation: float
+    value_deviation: float
 
 
 @final
@@ -231,9 +235,9 @@ class Quadratic:
         solved = solved_by(factor.lower, row)
         square = float(a @ a)
         own = kernel(self.scales, a, a[None, :])[0] + self.scales.fourth(square)
-        doubt = float(solved @ factor.ones_solved) ** 2 / factor.ones_square
-        variance = max(own - float(solved @ solved) + doubt, 0.0)
-        return Foretold(float(row @ factor.alpha), math.sqrt(self.amplitude * variance))
+        known, along = own - float(solved @ solved), float(solved @ factor.ones_solved)
+        deviations = (math.sqrt(self.amplitude * max(known + doubt**2 / factor.ones_square, 0.0)) for doubt in (along, 1.0 - along))
+        return Foretold(float(row @ factor.alpha), *deviations)
 
     def best_radius(self) -> float:
         """The distance at which one value says most of the slope: the noise and the third-order error are then in balance."""

@@ -6,6 +6,7 @@ from typing import Any, final
 import numpy as np
 
 from zolal._array import Array
+from zolal.estimators.base import Queries
 from zolal.estimators.survey import Survey
 from zolal.mirror import Euclidean, MirrorMap
 from zolal.problem import Problem
@@ -64,8 +65,14 @@ class Auto(Solver[AutoState]):
     def stationarity_tolerance(self, state: AutoState, tol: float) -> float:
         return self._member(state).stationarity_tolerance(state, tol)
 
-    def certified(self, state: AutoState) -> Certified | None:
-        return self._member(state).certified(state)
+    def own_check(self, state: AutoState) -> int | None:
+        return self._member(state).own_check(state)
+
+    def check(self, state: AutoState, count: int) -> Queries | None:
+        return self._member(state).check(state, count)
+
+    def certified(self, state: AutoState, values: np.ndarray | None = None) -> Certified | None:
+        return self._member(state).certified(state, values)
 
     def ending(self, state: AutoState) -> Status | None:
         return self._member(state).ending(state)

@@ -41,6 +41,7 @@ class ModelledState(State):
     last_length: float = math.inf  # of the last step that was accepted
     is_stuck: bool = False  # whether there is nothing left to evaluate
     surprise: float = 1.0  # the mean square of what values missed their forecasts by, in standard deviations, lately
+    first_spread: float = 0.0  # by how much the first looks differ from the start: the size of f where the start is a solution
     gradient_size: float = 0.0  # the largest gradient believed in, per typical unit
     error: float = math.inf  # the root mean square error of the gradient along what is free
     gain: float = math.inf  # what a step is foretold to gain that is as long as the way so far
@@ -60,5 +61,5 @@ class ModelledState(State):
         """The largest of: stationarity with its error, relative to the largest gradient; the root of the relative gain; feasibility."""
         if self.belief is None or not self.gradient_size > 0.0:
             return math.inf
-        hope = math.sqrt(max(self.gain, 0.0) / max(self.fallen, 1e-300))
+        hope = math.sqrt(max(self.gain, 0.0) / max(self.fallen, self.first_spread, 1e-300))
         return float(max((self.stationarity + self.error) / self.gradient_size, hope, self.feasibility))

@@ -64,6 +64,12 @@ class Terrain:
     def num_rows(self) -> int:
         return self.form.equalities.num_rows + len(self.extras)
 
+    @property
+    def equal(self) -> np.ndarray:
+        """Which rows are equalities."""
+        low, high = self.interval
+        return low == high
+
     def outward(self, u: np.ndarray) -> Array:
         """x in the user's namespace, within the bounds to the last bit."""
         x = like(u * self.units, self.like)
