@@ -45,8 +45,9 @@ class Regression:
 
     def foretold(self, a):
         features = self.features(a) - np.eye(len(self.mean))[0]
-        variance = features @ self.inverse @ features + self.scales.third**3 * (a @ a) ** 4
-        return features @ self.mean, np.sqrt(self.amplitude * variance)
+        own = self.scales.third**3 * (a @ a) ** 4
+        variances = [each @ self.inverse @ each + own for each in (features, self.features(a))]
+        return features @ self.mean, *np.sqrt(self.amplitude * np.array(variances))
 
 
 def belief_of(points, values, *, scales=SCALES, weights=None, repeats=REPEATS, centre=None, length=0.5, built=None):
@@ -88,10 +89,10 @@ def test_what_is_foretold_is_what_regression_on_all_coefficients_says(d, n):
     belief = belief_of(points, values)
     naive = Regression((points - points[0]) / 0.5, values, np.ones(n), belief.repeats, SCALES)
     for t in np.random.default_rng(2).standard_normal((5, d)):
-        change, deviation = belief.foretold(points[0] + 0.5 * t)
-        expected = naive.foretold(t)
-        assert change == pytest.approx(expected[0], rel=1e-7, abs=1e-8)
-        assert deviation == pytest.approx(expected[1], rel=1e-6)
+        found, expected = belief.foretold(points[0] + 0.5 * t), naive.foretold(t)
+        assert found.change == pytest.approx(expected[0], rel=1e-7, abs=1e-8)
+        assert found.deviation == pytest.approx(expected[1], rel=1e-6)
+        assert found.value_deviation == pytest.approx(expected[2], rel=1e-6)
 
 
 @pytest.mark.parametrize(("d", "n"), [(2, 12), (6, 40), (20, 90)])
@@ -175,8 +176,8 @@ def test_errors_on_draws_from_the_prior_are_as_large_as_stated():
         belief, gradient, point, clean = drawn(4, 25, seed, SCALES)
         missed = belief.gradient - gradient
         squares.append(missed @ np.linalg.solve(belief.covariance, missed) / 4)
-        change, deviation = belief.foretold(point)
-        forecasts.append(((clean - change) / deviation) ** 2)
+        foretold = belief.foretold(point)
+        forecasts.append(((clean - foretold.change) / foretold.deviation) ** 2)
     assert 0.85 <= np.mean(squares) <= 1.2
     assert 0.75 <= np.mean(forecasts) <= 1.3
 

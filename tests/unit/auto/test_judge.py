@@ -1,0 +1,121 @@
+"""What becomes of the centre, the radius and the belief after a value."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from zolal import Problem
+from zolal.solvers.auto.judge import judged
+from zolal.solvers.auto.modelled import Modelled
+from zolal.solvers.auto.quadratic import Quadratic
+from zolal.solvers.auto.state import Trial
+
+STEP = np.array([0.3, 0.0])
+
+
+def state_with(trial, noise=0.0, radius=0.3):
+    """At 0, where f(x) = 1 + x_0 + x.x has been measured around."""
+    problem = Problem(lambda x: 0.0, 2)
+    rng = np.random.default_rng(0)
+
+    def f(x):
+        return 1.0 + x[0] + float(x @ x) + noise * rng.standard_normal()
+
+    start = np.array([1.0, 1.0]) if not noise else np.array([f(np.zeros(2)) for _ in range(4)])
+    belief = Quadratic.start(np.zeros(2), start, radius)
+    for point in 0.3 * rng.standard_normal((14, 2)):
+        belief = belief.told(point, np.array([f(point)])).fitted()
+    return replace(Modelled().init(problem, np.zeros(2), 0), belief=belief, trial=trial, radius=radius, asked=STEP)
+
+
+def one(value):
+    return np.array([value])
+
+
+def test_a_step_that_gains_as_foretold_is_taken_and_the_radius_grows():
+    after = judged(state_with(Trial(0.2, 0.01, 0.3)), STEP, one(0.8))
+    assert_array_equal(after.belief.centre, STEP)
+    assert after.radius == pytest.approx(0.6)
+
+
+def test_a_short_step_that_gains_as_foretold_leaves_the_radius():
+    after = judged(state_with(Trial(0.2, 0.01, 0.1)), STEP / 3, one(0.8))
+    assert_array_equal(after.belief.centre, STEP / 3)
+    assert after.radius == pytest.approx(0.3)
+
+
+def test_a_step_that_gains_a_fifth_is_taken_with_the_same_radius():
+    after = judged(state_with(Trial(0.2, 0.01, 0.3)), STEP, one(0.96))
+    assert_array_equal(after.belief.centre, STEP)
+    assert after.radius == pytest.approx(0.3)
+
+
+def test_a_sure_step_that_gains_nothing_is_refused_and_the_radius_shrinks():
+    state = state_with(Trial(0.2, 0.01, 0.3))
+    after = judged(state, STEP, one(1.1))
+    assert_array_equal(after.belief.centre, np.zeros(2))
+    assert after.radius == pytest.approx(0.15)
+    assert len(after.belief.values) == len(state.belief.values) + 1
+
+
+def test_an_unsure_step_may_fail_once_without_blame_on_the_radius():
+    first = judged(state_with(Trial(0.2, 0.5, 0.3)), STEP, one(1.1))
+    assert first.radius == pytest.approx(0.3)
+    assert first.failures == 1
+    second = judged(replace(first, trial=Trial(0.2, 0.5, 0.3)), -STEP, one(1.1))
+    assert second.radius == pytest.approx(0.15)
+    assert second.failures == 0
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e300, 1e9])
+def test_what_is_no_value_or_absurd_is_a_refused_step_and_no_part_of_the_belief(value):
+    state = state_with(Trial(0.2, 0.01, 0.3))
+    after = judged(state, STEP, one(value))
+    assert after.belief is state.belief
+    assert after.radius == pytest.approx(0.3 / 4)
+
+
+@pytest.mark.parametrize("value", [np.nan, 1e300])
+def test_one_look_may_fail_by_chance_and_two_shorten_the_radius(value):
+    first = judged(state_with(None), STEP, one(value))
+    assert first.radius == pytest.approx(0.3)
+    second = judged(first, STEP, one(value))
+    assert second.radius < 0.1
+    healed = judged(first, STEP, one(1.4))
+    assert healed.missing == 0
+
+
+def test_of_several_values_those_that_are_there_count():
+    state = state_with(None, noise=0.05)
+    after = judged(state, STEP, np.array([1.35, np.nan]))
+    assert after.belief.values[-1] == pytest.approx(1.35)
+    assert after.belief.repeats == state.belief.repeats
+
+
+def test_a_look_that_finds_something_better_becomes_the_centre():
+    after = judged(state_with(None), -STEP, one(0.5))
+    assert_array_equal(after.belief.centre, -STEP)
+    assert_array_equal(judged(state_with(None), STEP, one(1.4)).belief.centre, np.zeros(2))
+
+
+def test_noise_relaxes_the_judge():
+    """A loss within the noise does not stop a step whose gain is smaller than the noise."""
+    state = state_with(Trial(0.01, 0.01, 0.3), noise=0.1)
+    assert_array_equal(judged(state, STEP, one(state.belief.value + 0.05)).belief.centre, STEP)
+    assert_array_equal(judged(state, STEP, one(state.belief.value + 0.6)).belief.centre, np.zeros(2))
+
+
+def test_a_look_under_noise_has_to_be_clearly_better():
+    state = state_with(None, noise=0.1)
+    assert_array_equal(judged(state, STEP, one(state.belief.value - 0.1)).belief.centre, np.zeros(2))
+    assert_array_equal(judged(state, STEP, one(state.belief.value - 1.0)).belief.centre, STEP)
+
+
+def test_wrong_forecasts_are_remembered_for_a_while():
+    state = state_with(None)
+    wrong = judged(state, STEP, one(5.0))
+    assert wrong.surprise > 2.0
+    right = judged(wrong, -STEP, one(wrong.belief.value + wrong.belief.foretold(-STEP).change))
+    assert right.surprise < wrong.surprise
