@@ -19,6 +19,9 @@ class Constants:
     near: float = 2.0  # radii: with noise, how near all values are kept
     search_moves: int = 12  # by a factor of 2 each
     rounding: float = 4.0  # units in the last place of f that count as noise
+    grain_values: int = 30  # the last values that are looked at for a common grain
+    grain_least: int = 4  # different values that it takes to speak of one
+    grain_margin: float = 100.0  # units of rounding below which there is none
     most_points: int = 600  # whose factor takes a few milliseconds
     spare_points: int = 10  # beyond the coefficients of a quadratic
 

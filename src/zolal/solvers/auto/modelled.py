@@ -150,7 +150,7 @@ class Modelled(Solver[ModelledState]):
         return replace(
             state,
             stationarity=here.stationarity / typical,
-            error=here.unseen[1] / typical * math.sqrt(max(state.surprise, 1.0)),
+            error=self._error(state, here),
             multipliers=like(here.multipliers[: len(state.multipliers)], state.multipliers),
         )
 
@@ -177,6 +177,15 @@ class Modelled(Solver[ModelledState]):
             return gain
         return max(gain, Stepper(terrain).minimiser(model, rows, way, state.bend).gain)
 
+    def _error(self, state: ModelledState, here: Here) -> float:
+        """The root mean square error of the gradient, per typical unit: the belief's own, longer where its forecasts were wrong.
+
+        Values with a grain hide a slope of a grain per radius along every direction, however many of them there are.
+        """
+        assert state.belief is not None
+        hidden = state.belief.grain / state.radius * math.sqrt(len(state.units))
+        return math.hypot(here.unseen[1] * math.sqrt(max(state.surprise, 1.0)), hidden) / self._typical(state)
+
     def _look(self, state: ModelledState, terrain: Terrain, here: Here, covariance: np.ndarray | None = None) -> ModelledState | None:
         """With a look as the next evaluation; None where the constraints leave no way to look along."""
         d = len(here.gradient)
@@ -188,11 +197,9 @@ class Modelled(Solver[ModelledState]):
         """How far a look goes: half of what the next step may go; with noise as far as says most of the slope."""
         assert state.belief is not None
         reach = CONSTANTS.look_radius * min(state.radius, state.last_length)
-        if state.belief.is_exact:
-            return reach
+        longest = max(reach, min(state.belief.best_radius(), CONSTANTS.longest_look * state.radius))
         lengths = CONSTANTS.look_lengths
-        longest = min(max(state.belief.best_radius(), reach), CONSTANTS.longest_look * state.radius)
-        return lengths[state.k % len(lengths)] * longest
+        return longest if state.belief.is_exact else lengths[state.k % len(lengths)] * longest
 
     @staticmethod
     def _typical(state: ModelledState) -> float:
@@ -258,8 +265,7 @@ class Modelled(Solver[ModelledState]):
         gradient = like(here.gradient / state.units, x)
         pulled = form.gradient(z, gradient, multipliers)
         residual = euclidean_residual(form.region, form.regularizer, z, pulled, form.value(z))
-        error = here.unseen[1] / typical * math.sqrt(max(state.surprise, 1.0))
-        kkt = KKT(here.stationarity / typical, form.equalities.violation(x), residual, 2.0, True, error)
+        kkt = KKT(here.stationarity / typical, form.equalities.violation(x), residual, 2.0, True, self._error(state, here))
         errors = multiplier_errors(rows, here.multipliers, belief.covariance, across)[: len(multipliers)]
         value = belief.value + form.problem.regularizer.value(x)
         return Certified(Candidate(z, multipliers, gradient), value, belief.value_error, kkt, errors)

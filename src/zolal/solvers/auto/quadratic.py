@@ -183,9 +183,9 @@ class Quadratic:
 
     @cached_property
     def amplitude(self) -> float:
-        """A, never 0 even where all values are equal."""
+        """A; where all values are equal, what rounding may hide."""
         number = max(len(self.values) - 1 + self.repeats.number, 1)
-        return max((self._factor.square + self.repeats.square / self._rho) / number, 1e-300)
+        return max((self._factor.square + self.repeats.square / self._rho) / number, self.rounding**2 / self._rho)
 
     @property
     def prior_variance(self) -> float:
@@ -252,10 +252,19 @@ class Quadratic:
         """rho of the rounding of f with the amplitude of now; 1 where nothing but rounding has been seen."""
         return min(self.rounding**2 / self.amplitude, 1.0)
 
-    @property
+    @cached_property
     def rounding(self) -> float:
-        """What rounding may change a value by."""
+        """What rounding may change a value by: that of floats, or of values that are all multiples of something, such as printed ones."""
+        return max(self._float_rounding, self.grain / math.sqrt(12.0))
+
+    @property
+    def _float_rounding(self) -> float:
         return CONSTANTS.rounding * EPS * max(float(np.max(np.abs(self.values))), 1e-145)
+
+    @cached_property
+    def grain(self) -> float:
+        """What all values are multiples of, where values at equal points are equal; 0 where there is no such thing."""
+        return grain(self.values, self._float_rounding) if self.is_exact else 0.0
 
     @property
     def _rho(self) -> float:
@@ -290,3 +299,25 @@ class Quadratic:
             object.__setattr__(self, "_kept", factor)
         assert self._kept is not None
         return self._kept
+
+
+def grain(values: np.ndarray, rounding: float) -> float:
+    """The largest number that all differences of the values are multiples of, up to rounding; 0 where they have no such thing in common.
+
+    Euclid's algorithm. Values of a smooth function have nothing in common, which shows after a few of them.
+    """
+    differences = np.unique(np.abs(values - values[0])[-CONSTANTS.grain_values :])
+    differences = differences[differences > rounding]
+    if len(differences) < CONSTANTS.grain_least:
+        return 0.0
+    common = float(differences[0])
+    for difference in differences[1:]:
+        larger = float(difference)
+        while common > CONSTANTS.grain_margin * rounding:
+            rest = math.fmod(larger, common)
+            if min(rest, common - rest) <= CONSTANTS.grain_margin * rounding:
+                break
+            larger, common = common, rest
+        else:
+            return 0.0
+    return common
