@@ -20,8 +20,9 @@ class Constants:
     search_moves: int = 12  # by a factor of 2 each
     rounding: float = 4.0  # units in the last place of f that count as noise
     grain_values: int = 30  # the last values that are looked at for a common grain
-    grain_least: int = 4  # different values that it takes to speak of one
-    grain_margin: float = 100.0  # units of rounding below which there is none
+    grain_least: int = 6  # different values that it takes to speak of one
+    grain_ratio: float = 1.8  # of neighbouring differences: values that double again and again are no grid
+    grain_margin: float = 1e5  # units of rounding below which there is none
     most_points: int = 600  # whose factor takes a few milliseconds
     spare_points: int = 10  # beyond the coefficients of a quadratic
 

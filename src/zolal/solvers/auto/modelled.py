@@ -180,10 +180,13 @@ class Modelled(Solver[ModelledState]):
     def _error(self, state: ModelledState, here: Here) -> float:
         """The root mean square error of the gradient, per typical unit: the belief's own, longer where its forecasts were wrong.
 
-        Values with a grain hide a slope of a grain per radius along every direction, however many of them there are.
+        However many values with a grain q there are, they hide slopes up to sqrt(2 q h) where f has the curvature h: those of a plateau.
         """
-        assert state.belief is not None
-        hidden = state.belief.grain / state.radius * math.sqrt(len(state.units))
+        belief = state.belief
+        assert belief is not None
+        if belief.is_flat and belief.grain:
+            return math.inf
+        hidden = math.sqrt(2.0 * belief.grain * max(float(np.trace(belief.hessian)), 0.0)) if belief.grain else 0.0
         return math.hypot(here.unseen[1] * math.sqrt(max(state.surprise, 1.0)), hidden) / self._typical(state)
 
     def _look(self, state: ModelledState, terrain: Terrain, here: Here, covariance: np.ndarray | None = None) -> ModelledState | None:
@@ -199,7 +202,8 @@ class Modelled(Solver[ModelledState]):
         reach = CONSTANTS.look_radius * min(state.radius, state.last_length)
         longest = max(reach, min(state.belief.best_radius(), CONSTANTS.longest_look * state.radius))
         lengths = CONSTANTS.look_lengths
-        return longest if state.belief.is_exact else lengths[state.k % len(lengths)] * longest
+        steady = state.belief.is_exact and math.isfinite(state.last_length)
+        return longest if steady else lengths[state.k % len(lengths)] * longest
 
     @staticmethod
     def _typical(state: ModelledState) -> float:

@@ -45,6 +45,7 @@ class Quadratic:
     noise, which stays when they are far away and forgotten. centre, length: the frame of a. scales: of the prior. built: how many of the
     rows were factorised at once; those after them were added one by one, so that a belief that is read from a file has the same bits.
     unsearched: the values that have come since the scales were last looked for. least: the least rho, which is that of rounding.
+    grain: what all values are multiples of, 0 where there is no such thing.
     """
 
     points: np.ndarray
@@ -57,6 +58,7 @@ class Quadratic:
     built: int
     unsearched: int = 0
     least: float = 1.0
+    grain: float = 0.0
     _kept: "Factor | None" = field(default=None, init=False, repr=False)
 
     @classmethod
@@ -165,7 +167,8 @@ class Quadratic:
         number = len(self.values)
         if self.unsearched < min(CONSTANTS.search_share * number, self.dimension + 1.0):
             return self
-        start = replace(self, unsearched=0, built=number, least=self._rounding_share)
+        seen = self._grained()
+        start = replace(seen, unsearched=0, built=number, least=seen._rounding_share)
         if number < 3:
             return start
         chosen = np.unique(np.linspace(0, number - 1, min(number, CONSTANTS.search_points)).astype(int))
@@ -185,7 +188,7 @@ class Quadratic:
     def amplitude(self) -> float:
         """A; where all values are equal, what rounding may hide."""
         number = max(len(self.values) - 1 + self.repeats.number, 1)
-        return max((self._factor.square + self.repeats.square / self._rho) / number, self.rounding**2 / self._rho)
+        return max((self._factor.square + self.repeats.square / self._rho) / number, self.rounding**2 / max(self._rho, 1.0))
 
     @property
     def prior_variance(self) -> float:
@@ -261,10 +264,10 @@ class Quadratic:
     def _float_rounding(self) -> float:
         return CONSTANTS.rounding * EPS * max(float(np.max(np.abs(self.values))), 1e-145)
 
-    @cached_property
-    def grain(self) -> float:
-        """What all values are multiples of, where values at equal points are equal; 0 where there is no such thing."""
-        return grain(self.values, self._float_rounding) if self.is_exact else 0.0
+    def _grained(self) -> "Quadratic":
+        """With the grain that the values show, or the one that they had where too few are different."""
+        found = grain(self.values, self._float_rounding) if self.is_exact else 0.0
+        return self if found is None else replace(self, grain=found)
 
     @property
     def _rho(self) -> float:
@@ -301,14 +304,18 @@ class Quadratic:
         return self._kept
 
 
-def grain(values: np.ndarray, rounding: float) -> float:
+def grain(values: np.ndarray, rounding: float) -> float | None:
     """The largest number that all differences of the values are multiples of, up to rounding; 0 where they have no such thing in common.
+
+    None where too few of them are different.
 
     Euclid's algorithm. Values of a smooth function have nothing in common, which shows after a few of them.
     """
     differences = np.unique(np.abs(values - values[0])[-CONSTANTS.grain_values :])
     differences = differences[differences > rounding]
     if len(differences) < CONSTANTS.grain_least:
+        return None
+    if float(np.median(differences[1:] / differences[:-1])) > CONSTANTS.grain_ratio:  # looks at halved distances, no grid
         return 0.0
     common = float(differences[0])
     for difference in differences[1:]:
