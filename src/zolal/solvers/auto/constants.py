@@ -34,7 +34,10 @@ class Constants:
     little: float = 1e-4  # of what f has fallen by: a smaller gain makes one ask what a longer step might gain
     small: float = 1e-2  # of the largest gradient: what may be a solution's
     look_radius: float = 0.5  # of Delta, where a look goes without noise
-    look_lengths: tuple[float, ...] = (1.0, 0.5)  # of the best length of a look, by turns: one alone does not tell slopes from third order
+    look_lengths: tuple[float, float] = (
+        1.0,
+        0.5,
+    )  # of the best length of a look, by turns: one alone does not tell slopes from third order
     longest_look: float = 2.0  # of Delta, where a look may go with noise
     repeat_share: float = 0.125  # of the values under noise that are made twice
     repeats: int = 4  # values at the start where two of them differ

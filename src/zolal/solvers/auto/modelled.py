@@ -180,14 +180,11 @@ class Modelled(Solver[ModelledState]):
     def _error(self, state: ModelledState, here: Here) -> float:
         """The root mean square error of the gradient, per typical unit: the belief's own, longer where its forecasts were wrong.
 
-        However many values with a grain q there are, they hide slopes up to sqrt(2 q h) where f has the curvature h: those of a plateau.
+        Values that are multiples of something have plateaus, which look like solutions however many values there are: nothing is known then.
         """
         belief = state.belief
         assert belief is not None
-        if belief.is_flat and belief.grain:
-            return math.inf
-        hidden = math.sqrt(2.0 * belief.grain * max(float(np.trace(belief.hessian)), 0.0)) if belief.grain else 0.0
-        return math.hypot(here.unseen[1] * math.sqrt(max(state.surprise, 1.0)), hidden) / self._typical(state)
+        return math.inf if belief.grain else here.unseen[1] * math.sqrt(max(state.surprise, 1.0)) / self._typical(state)
 
     def _look(self, state: ModelledState, terrain: Terrain, here: Here, covariance: np.ndarray | None = None) -> ModelledState | None:
         """With a look as the next evaluation; None where the constraints leave no way to look along."""
@@ -200,10 +197,10 @@ class Modelled(Solver[ModelledState]):
         """How far a look goes: half of what the next step may go; with noise as far as says most of the slope."""
         assert state.belief is not None
         reach = CONSTANTS.look_radius * min(state.radius, state.last_length)
+        if state.belief.is_exact and not state.belief.grain:
+            return reach if math.isfinite(state.last_length) else CONSTANTS.look_lengths[state.k % 2] * reach
         longest = max(reach, min(state.belief.best_radius(), CONSTANTS.longest_look * state.radius))
-        lengths = CONSTANTS.look_lengths
-        steady = state.belief.is_exact and math.isfinite(state.last_length)
-        return longest if steady else lengths[state.k % len(lengths)] * longest
+        return CONSTANTS.look_lengths[state.k % 2] * longest
 
     @staticmethod
     def _typical(state: ModelledState) -> float:

@@ -265,9 +265,9 @@ class Quadratic:
         return CONSTANTS.rounding * EPS * max(float(np.max(np.abs(self.values))), 1e-145)
 
     def _grained(self) -> "Quadratic":
-        """With the grain that the values show, or the one that they had where too few are different."""
-        found = grain(self.values, self._float_rounding) if self.is_exact else 0.0
-        return self if found is None else replace(self, grain=found)
+        """With the grain that the values show, once they have shown one."""
+        found = grain(self.values, self._float_rounding) if self.is_exact and not self.grain else None
+        return replace(self, grain=found) if found else self
 
     @property
     def _rho(self) -> float:
