@@ -180,7 +180,7 @@ class Modelled(Solver[ModelledState]):
     def _error(self, state: ModelledState, here: Here) -> float:
         """The root mean square error of the gradient, per typical unit: the belief's own, longer where its forecasts were wrong.
 
-        Values that are multiples of something have plateaus, which look like solutions however many values there are: nothing is known then.
+        Values that are multiples of something have plateaus, which look like solutions however many values there are: nothing is known.
         """
         belief = state.belief
         assert belief is not None

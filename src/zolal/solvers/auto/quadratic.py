@@ -311,8 +311,9 @@ def grain(values: np.ndarray, rounding: float) -> float | None:
 
     Euclid's algorithm. Values of a smooth function have nothing in common, which shows after a few of them.
     """
-    differences = np.unique(np.abs(values - values[0])[-CONSTANTS.grain_values :])
-    differences = differences[differences > rounding]
+    close = CONSTANTS.grain_margin * rounding
+    differences = np.sort(np.abs(values - values[0])[-CONSTANTS.grain_values :])
+    differences = differences[np.diff(differences, prepend=0.0) > 10.0 * close]
     if len(differences) < CONSTANTS.grain_least:
         return None
     if float(np.median(differences[1:] / differences[:-1])) > CONSTANTS.grain_ratio:  # looks at halved distances, no grid
@@ -320,9 +321,9 @@ def grain(values: np.ndarray, rounding: float) -> float | None:
     common = float(differences[0])
     for difference in differences[1:]:
         larger = float(difference)
-        while common > CONSTANTS.grain_margin * rounding:
+        while common > close:
             rest = math.fmod(larger, common)
-            if min(rest, common - rest) <= CONSTANTS.grain_margin * rounding:
+            if min(rest, common - rest) <= close:
                 break
             larger, common = common, rest
         else:
