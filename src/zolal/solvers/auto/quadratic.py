@@ -313,7 +313,7 @@ def grain(values: np.ndarray, rounding: float) -> float | None:
     """
     close = CONSTANTS.grain_margin * rounding
     differences = np.sort(np.abs(values - values[0])[-CONSTANTS.grain_values :])
-    differences = differences[np.diff(differences, prepend=0.0) > 10.0 * close]
+    differences = differences[np.diff(differences, prepend=0.0) > 100.0 * close]
     if len(differences) < CONSTANTS.grain_least:
         return None
     if float(np.median(differences[1:] / differences[:-1])) > CONSTANTS.grain_ratio:  # looks at halved distances, no grid
@@ -321,7 +321,7 @@ def grain(values: np.ndarray, rounding: float) -> float | None:
     common = float(differences[0])
     for difference in differences[1:]:
         larger = float(difference)
-        while common > close:
+        while common > 100.0 * close:
             rest = math.fmod(larger, common)
             if min(rest, common - rest) <= close:
                 break
