@@ -22,7 +22,7 @@ class Constants:
     grain_values: int = 30  # the last values that are looked at for a common grain
     grain_least: int = 6  # different values that it takes to speak of one
     grain_ratio: float = 1.8  # of neighbouring differences: values that double again and again are no grid
-    grain_margin: float = 1e3  # units of rounding below which there is none
+    grain_margin: float = 1e4  # units of rounding below which there is none
     most_points: int = 600  # whose factor takes a few milliseconds
     spare_points: int = 10  # beyond the coefficients of a quadratic
 
