@@ -158,7 +158,6 @@ def test_no_success_is_claimed_far_from_a_solution():
         found = minimize(f, np.zeros(80), maxfev=800, rng=0)
         assert f(found.x) < f(np.zeros(80))
         assert not found.success
-        assert "80 variables a method that models f's curvature, such as SciPy's COBYQA, may need fewer evaluations." in found.message
 
 
 def test_a_vanishing_gradient_of_a_constraint_throws_nobody_away():
@@ -175,9 +174,10 @@ def test_single_precision_is_enough_to_begin_with():
     np.testing.assert_allclose(found.x, 0.3, atol=1e-2)
 
 
-def test_a_constant_is_recognised_at_once():
+def test_a_constant_is_recognised_at_once_and_not_called_a_success():
     found = minimize(lambda x: 1.0, np.ones(5), maxfev=800, rng=0)
-    assert found.success
+    assert not found.success
+    assert found.status is Status.NO_REACTION
     assert found.nfev < 50
 
 
@@ -245,7 +245,7 @@ def test_failed_evaluations_are_skipped(sampled):
     g = np.random.default_rng(4)
 
     def unreliable(x, *xi):
-        return np.nan if g.random() < 0.03 else distance(x) + (0.1 * float(xi[0] @ x) if xi else 0.0)
+        return np.nan if g.random() < 0.1 else distance(x) + (0.1 * float(xi[0] @ x) if xi else 0.0)
 
     sample = (lambda rng: rng.standard_normal(20)) if sampled else None
     found = minimize(unreliable, np.ones(20), sample=sample, on_error="skip", maxfev=3000, rng=0)
@@ -253,8 +253,8 @@ def test_failed_evaluations_are_skipped(sampled):
     assert distance(found.x) <= 0.05 * distance(np.ones(20))
 
 
-def test_a_step_size_does_not_vanish_where_only_rounding_is_left():
-    """Near the solution the constraints' own rounding moves x; taken for a step that failed, it would halve the step size for ever."""
+def test_a_run_ends_in_success_where_only_rounding_is_left():
+    """Near the solution the constraints' own rounding moves x, which must not be taken for steps that failed."""
     rng = np.random.default_rng(3)
     reach, scale, mixing = rng.uniform(0.5, 2.0, 12), rng.uniform(0.15, 0.5, 12), 0.1 * rng.normal(size=(12, 12))
 
@@ -263,17 +263,7 @@ def test_a_step_size_does_not_vanish_where_only_rounding_is_left():
         return -float(reach @ seen + seen @ mixing @ seen)
 
     rules = [LinearConstraint(np.ones((1, 12)), 1.0, 1.0), LinearConstraint(np.r_[np.ones(4), np.zeros(8)][None, :], 0.3, np.inf)]
-    sizes = []
-    res = minimize(
-        f,
-        np.full(12, 1 / 12),
-        constraints=rules,
-        bounds=Bounds(0, 1),
-        maxfev=3000,
-        rng=1,
-        callback=lambda state: sizes.append(state.step_size or 1.0),
-    )
-    assert min(sizes) > 1e-9
+    res = minimize(f, np.full(12, 1 / 12), constraints=rules, bounds=Bounds(0, 1), maxfev=3000, rng=1)
     assert res.success
 
 

@@ -257,7 +257,9 @@ class Slopes(Solver[SlopesState]):
             move=move,
             error=estimate.error,
             estimate=estimate.moved(state.noise.aged(curvature, move.length)),
-            best=Candidate(z_base, kept, s) if state.mean is None else self._settled(replace(state, pace=pace), state.mean),
+            best=Candidate(z_base, kept, s)
+            if state.mean is None or state.crosses
+            else self._settled(replace(state, pace=pace), state.mean),
         )
 
     def _settled(self, state: SlopesState, mean: Mean) -> Candidate:
