@@ -127,9 +127,9 @@ def prepare(
     tol: float,
     rng: Any,
     callback: Any,
-    x_scale: Any,
     options: dict[str, Any] | None,
     policy: FaultPolicy,
+    x_scale: Any = None,
     **described: Any,
 ) -> Setup:
     """The arguments of `minimize`, checked, as a run that has evaluated nothing yet."""

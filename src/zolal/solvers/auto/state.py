@@ -9,7 +9,7 @@ import numpy as np
 from zolal._array import Array
 from zolal.solvers.auto.programme import Rows
 from zolal.solvers.auto.quadratic import Quadratic
-from zolal.solvers.base import State
+from zolal.solvers.base import Candidate, State
 
 
 class Trial(NamedTuple):
@@ -50,6 +50,11 @@ class ModelledState(State):
     def fun(self) -> float:
         """f at the iterate, as believed."""
         return math.nan if self.belief is None else self.belief.value
+
+    @property
+    def best(self) -> Candidate:
+        """The centre, as other states name their best point."""
+        return Candidate(self.z, self.multipliers, None)
 
     @property
     def fallen(self) -> float:
