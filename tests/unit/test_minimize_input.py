@@ -256,3 +256,25 @@ def test_a_problem_says_everything_about_the_problem(argument):
 @pytest.mark.parametrize("dtype", [np.float16, np.longdouble])
 def test_only_single_and_double_precision_are_taken(dtype):
     assert "single or double precision" in refusal(square, np.zeros(2, dtype))
+
+
+@pytest.mark.parametrize("given", [0.0, [1.0, -1.0], [1.0], "one", [1.0, np.nan]])
+def test_a_scale_that_is_no_positive_number_per_variable_is_refused(given):
+    with pytest.raises(zolal.InvalidArgumentError, match="`x_scale` must be a positive number or 2 of them"):
+        zolal.minimize(lambda x: x @ x, [1.0, 1.0], x_scale=given)
+
+
+def test_a_scale_is_refused_where_variables_are_treated_alike():
+    with pytest.raises(zolal.UnsupportedError, match="`x_scale` goes with at most 300 variables"):
+        zolal.minimize(lambda x: x @ x, np.ones(301), x_scale=2.0)
+    with pytest.raises(zolal.InvalidArgumentError, match="`x_scale` goes with method 'auto'"):
+        zolal.minimize(lambda x: x @ x, [1.0, 1.0], method="mdlal", x_scale=2.0, options=dict(step_size=0.1))
+
+
+def test_a_scale_tells_variables_apart():
+    def f(x):
+        return ((x[0] - 2e-3) / 1e-3) ** 2 + ((x[1] - 3e4) / 1e4) ** 2
+
+    found = zolal.minimize(f, [0.0, 0.0], x_scale=[1e-3, 1e4], maxfev=60, rng=0)
+    assert found.success
+    np.testing.assert_allclose(found.x, [2e-3, 3e4], rtol=1e-2)

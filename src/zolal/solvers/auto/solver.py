@@ -6,6 +6,7 @@ from typing import Any, final
 import numpy as np
 
 from zolal._array import Array
+from zolal.errors import UnsupportedError
 from zolal.estimators.base import Queries
 from zolal.estimators.survey import Survey
 from zolal.mirror import Euclidean, MirrorMap
@@ -33,7 +34,13 @@ class Auto(Solver[AutoState]):
     x_scale: Any = None
 
     def init(self, problem: Problem, x0: Array, seed: int) -> AutoState:
-        return self.chosen(problem).init(problem, x0, seed)
+        member = self.chosen(problem)
+        if self.x_scale is not None and not isinstance(member, Modelled):
+            raise UnsupportedError(
+                f"`x_scale` goes with at most {CONSTANTS.most_variables} variables, no samples, no regularizer, the Euclidean geometry and a "
+                "region of bounds, balls and simplices; otherwise scale the variables of `fun` itself."
+            )
+        return member.init(problem, x0, seed)
 
     def chosen(self, problem: Problem) -> Solver[Any]:
         """The quadratic belief where its factors are affordable and X is made of bounds and smooth rows; slopes otherwise."""
