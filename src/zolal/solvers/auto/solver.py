@@ -37,8 +37,8 @@ class Auto(Solver[AutoState]):
         member = self.chosen(problem)
         if self.x_scale is not None and not isinstance(member, Modelled):
             raise UnsupportedError(
-                f"`x_scale` goes with at most {CONSTANTS.most_variables} variables, no samples, no regularizer, the Euclidean geometry and a "
-                "region of bounds, balls and simplices; otherwise scale the variables of `fun` itself."
+                f"`x_scale` goes with at most {CONSTANTS.most_variables} variables, no samples, no regularizer, the Euclidean geometry "
+                "and a region of bounds, balls and simplices; otherwise scale the variables of `fun` itself."
             )
         return member.init(problem, x0, seed)
 
