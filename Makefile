@@ -11,10 +11,10 @@ reproduce: $(VENV)/experiments.stamp ## a quick run of the paper's experiments, 
 	$(BIN)/zolal reproduce all --quick
 
 test: $(VENV)/dev.stamp check ## everything but the slow tests
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 test-slow: $(VENV)/dev.stamp ## the slow tests
-	$(BIN)/python -m pytest -n 2 -m slow
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow
 
 check: $(VENV)/dev.stamp ## format, lint, types
 	$(BIN)/ruff format --check .
