@@ -53,6 +53,7 @@ class Constants:
     good: float = 0.7  # of the foretold gain, after which Delta grows
     growth: float = 2.0
     shrinkage: float = 0.5
+    largest_value: float = 1e150  # whose square is still a number; a larger one counts as none
     absurd: float = 1e6  # of the range of the values so far: a value so much larger counts as none
     retreat: float = 0.25  # of a step that led to no value
     noise_margin: float = 2.0  # standard deviations that the judge leaves to the noise

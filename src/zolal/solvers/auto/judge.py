@@ -14,7 +14,7 @@ def judged(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledS
     """After one value at u, or several. What is not finite or absurdly large is a rejected step, and no part of the belief."""
     belief, trial = state.belief, state.trial
     assert belief is not None
-    values = values[np.isfinite(values)]
+    values = values[np.isfinite(values) & (np.abs(values) < CONSTANTS.largest_value)]
     value = float(values.mean()) if len(values) else math.nan
     if not math.isfinite(value) or _absurd(belief, value):
         shorter = CONSTANTS.retreat * min(state.radius, float(np.linalg.norm(u - belief.centre)))

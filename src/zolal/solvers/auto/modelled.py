@@ -91,8 +91,10 @@ class Modelled(Solver[ModelledState]):
         state = replace(state, k=state.k + 1)
         if state.belief is None:
             seen = np.append(state.first_values, values)
+            usable = np.abs(seen) < CONSTANTS.largest_value
+            seen = seen[usable] if usable.any() else seen
             state = replace(state, first_values=seen)
-            if len(seen) == 2 and seen[0] != seen[1]:
+            if len(state.first_values) == 2 and seen[0] != seen[1] and state.k == 1:
                 return state
             return self._planned(replace(state, belief=Quadratic.start(state.asked, seen, state.radius)), terrain)
         u = terrain.inward(terrain.outward(state.asked))  # as it was evaluated, to the last bit
@@ -227,8 +229,13 @@ class Modelled(Solver[ModelledState]):
         return self.output(state)
 
     def own_check(self, state: ModelledState) -> int:
-        """One direction across each equality: no query has left them, and prices need the slope of f there."""
-        return min(int(np.sum(self._terrain(state).equal)), len(state.units))
+        """One direction across each equality: no query has left them, and prices need the slope of f there.
+
+        None where X has an equality of its own, which no query may leave.
+        """
+        own = state.form.equalities.num_rows
+        equal = self._terrain(state).equal
+        return 0 if equal[own:].any() else min(int(np.sum(equal)), len(state.units))
 
     def check(self, state: ModelledState, count: int) -> Survey | None:
         if state.belief is None or count == 0:

@@ -41,7 +41,7 @@ def _sizes(sizes: np.ndarray) -> np.ndarray:
     there = sizes[sizes > 0.0]
     if not len(there):
         return np.ones_like(sizes)
-    small, large = np.quantile(there, [0.1, 0.9])
+    small, large = np.exp(np.quantile(np.log(there), [0.1, 0.9]))
     if large <= ALIKE * small:
         return np.full_like(sizes, np.median(there))
     return np.where(sizes > 0.0, sizes, np.exp(np.mean(np.log(there))))
