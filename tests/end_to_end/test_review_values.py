@@ -82,9 +82,10 @@ def test_one_huge_value_is_survived(call, value, noise, tmp_path):
     assert bowl(with_one(call, value, noise, tmp_path).x) <= 0.1
 
 
-@pytest.mark.xfail(strict=False, reason="squares of the first values overflow, and one of them rules their mean")
 @pytest.mark.parametrize("call", [1, 2, 3, 4])
-@pytest.mark.parametrize("value", [1e300, 1e160, 1e20])
+@pytest.mark.parametrize(
+    "value", [1e300, 1e160, pytest.param(1e20, marks=pytest.mark.xfail(strict=False, reason="one of the first values rules their mean"))]
+)
 @pytest.mark.parametrize("noise", [0.0, 1e-3])
 def test_one_huge_value_among_the_first_is_survived(call, value, noise, tmp_path):
     found = with_one(call, value, noise, tmp_path)
@@ -92,9 +93,7 @@ def test_one_huge_value_among_the_first_is_survived(call, value, noise, tmp_path
 
 
 @pytest.mark.parametrize("call", [3, 10, 25])
-@pytest.mark.parametrize(
-    "value", [pytest.param(-1e300, marks=pytest.mark.xfail(strict=False, reason="squares overflow: OverflowError")), -1e20]
-)
+@pytest.mark.parametrize("value", [-1e300, -1e20])
 def test_one_huge_negative_value_raises_nothing(call, value):
     found = minimize(Once(bowl, call, value), np.zeros(4), maxfev=200, rng=0)
     assert np.isfinite(found.x).all()

@@ -41,8 +41,9 @@ def test_curved_equalities_are_reached_to_rounding(seed, units):
     assert_allclose(value, terrain.values(point))
 
 
-@pytest.mark.xfail(strict=False, reason="least squares in such units end early")
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    "seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.xfail(strict=False, reason="least squares end early")) for seed in (3, 4))]
+)
 def test_the_start_is_feasible_even_where_the_units_do_not_suit_the_constraint(seed):
     terrain = terrain_of(np.ones(4), SPHERE, units=[1e-3, 1e3, 1.0, 10.0])
     start = terrain.start(terrain.inward(np.random.default_rng(seed).standard_normal(4)), seed)
