@@ -131,9 +131,9 @@ class Modelled(Solver[ModelledState]):
         state = replace(state, gain=gain, gradient_size=max(state.gradient_size, size))
         if ignorant and (look := self._look(state, terrain, here)):
             return look
-        doubtful = here.unseen[1] > 2.0 * here.error and state.gain <= CONSTANTS.little * state.fallen
-        if doubtful and (look := self._look(state, terrain, here, here.unseen[0])):
-            return look  # before one believes that bounds hold x back
+        doubtful = here.measured.error > 2.0 * here.error and state.gain <= CONSTANTS.little * state.fallen
+        if doubtful and (look := self._look(state, terrain, here, here.measured.covariance)):
+            return look  # before one believes what was not measured
         if step.gain <= CONSTANTS.rounding * EPS * abs(belief.value):
             state = replace(state, radius=CONSTANTS.shrinkage * state.radius)
             return self._look(state, terrain, here) or replace(state, is_stuck=True)
@@ -151,9 +151,9 @@ class Modelled(Solver[ModelledState]):
         typical = self._typical(state)
         return replace(
             state,
-            stationarity=here.stationarity / typical,
+            stationarity=here.measured.stationarity / typical,
             error=self._error(state, here),
-            multipliers=like(here.multipliers[: len(state.multipliers)], state.multipliers),
+            multipliers=like(here.measured.multipliers[: len(state.multipliers)], state.multipliers),
         )
 
     @staticmethod
@@ -186,13 +186,13 @@ class Modelled(Solver[ModelledState]):
         """
         belief = state.belief
         assert belief is not None
-        return math.inf if belief.grain else here.unseen[1] * math.sqrt(max(state.surprise, 1.0)) / self._typical(state)
+        return math.inf if belief.grain else here.measured.error * math.sqrt(max(state.surprise, 1.0)) / self._typical(state)
 
     def _look(self, state: ModelledState, terrain: Terrain, here: Here, covariance: np.ndarray | None = None) -> ModelledState | None:
         """With a look as the next evaluation; None where the constraints leave no way to look along."""
         d = len(here.gradient)
         fresh = Gaussian(d, 1, seed=state.seed, iteration=state.k).row(0, np.empty(d))
-        point = looked_at(terrain, here, here.covariance if covariance is None else covariance, fresh, self._reach(state))
+        point = looked_at(terrain, here, here.covariance if covariance is None else covariance, fresh, self._reach(state), state.belief.is_exact)
         return None if point is None else replace(state, asked=point, trial=None)
 
     def _reach(self, state: ModelledState) -> float:
@@ -269,12 +269,12 @@ class Modelled(Solver[ModelledState]):
         rows = state.rows if state.rows is not None and belief.centre is state.measured else terrain.rows(belief.centre)
         here = Here.at(terrain, rows, belief, state.radius, across)
         x = terrain.outward(belief.centre)
-        z, multipliers = form.start(x), like(here.multipliers[: len(state.multipliers)], state.multipliers)
-        gradient = like(here.gradient / state.units, x)
+        z, multipliers = form.start(x), like(here.measured.multipliers[: len(state.multipliers)], state.multipliers)
+        gradient = like(here.measured.gradient / state.units, x)
         pulled = form.gradient(z, gradient, multipliers)
         residual = euclidean_residual(form.region, form.regularizer, z, pulled, form.value(z))
-        kkt = KKT(here.stationarity / typical, form.equalities.violation(x), residual, 2.0, True, self._error(state, here))
-        errors = multiplier_errors(rows, here.multipliers, belief.covariance, across)[: len(multipliers)]
+        kkt = KKT(here.measured.stationarity / typical, form.equalities.violation(x), residual, 2.0, True, self._error(state, here))
+        errors = multiplier_errors(rows, here.measured.multipliers, belief.covariance, across)[: len(multipliers)]
         value = belief.value + form.problem.regularizer.value(x)
         return Certified(Candidate(z, multipliers, gradient), value, belief.value_error, kkt, errors)
 

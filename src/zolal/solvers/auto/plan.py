@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -17,7 +17,6 @@ POWER_STEPS = 8
 SHORTENINGS, LOOK_RESTORATIONS = 10, 8
 FAR_ENOUGH, WORTHWHILE = 0.3, 0.1  # of what a look could tell: with this the first side will do; with less than that none
 LOOSE = 1e-9  # the violation up to which a look is feasible
-MEASURED = 0.5  # of the prior variance of a slope: what is known better than this has been measured
 TOUCHING = 1e-8  # in units of the radius: what lies so near to a bound is at it
 
 
@@ -27,8 +26,7 @@ class Here:
     """The centre: its gradient and covariance, the directions that are free there, and how stationary it is.
 
     normals: orthonormal rows that span what is not free: equalities, and the active bounds and rows that hold x back as it seems.
-    size: |g| along what is free. error: the root of the trace of the covariance there. unseen: the same covariance and error where only
-    such bounds and rows are left out across which f has been measured: what a certificate has to answer for.
+    size: |g| along what is free. error: the root of the trace of the covariance there. measured: what the values alone say.
     """
 
     centre: np.ndarray
@@ -36,32 +34,53 @@ class Here:
     gradient: np.ndarray
     covariance: np.ndarray
     normals: np.ndarray
-    stationarity: float
     size: float
     error: float
-    unseen: tuple[np.ndarray, float]
-    multipliers: np.ndarray
+    measured: "Measured"
 
     @classmethod
     def at(cls, terrain: Terrain, rows: Rows, belief: Quadratic, radius: float, across: Across | None = None) -> "Here":
         """across: what is known of f off the equalities."""
         u, gradient, covariance = belief.centre, belief.gradient, belief.covariance
-        gradient = gradient if across is None else across.completed(gradient)
-        norm = float(np.linalg.norm(gradient))
-        short = radius / max(norm, 1e-300)  # along the gradient as far as the radius
-        lower, upper = terrain.lower - u, terrain.upper - u
-        found = steepest(short, gradient, rows, lower, upper, radius)
+        active = _Active.of(rows, terrain.lower - u, terrain.upper - u, TOUCHING * radius)
         sure = CONSTANTS.pressed * (1.0 + 2.0 / max(len(belief.values) - 1, 1))  # few values do not even tell their own spread
-        active = _Active.of(rows, lower, upper, TOUCHING * radius)
-        pressed = active.pressed(gradient, found.multipliers, sure**2 * covariance)
-        seen = active.variances(covariance) < MEASURED * belief.prior_variance
-        normals = active.span(pressed)
+        way = _Way.down(terrain, rows, u, gradient, radius)
+        normals = active.span(active.pressed(gradient, way.multipliers, sure**2 * covariance))
         left, error = _along(covariance, normals)
-        unseen = _along(covariance, active.span(pressed & seen)) if (pressed & ~seen).any() else (left, error)
-        along = gradient - normals.T @ (normals @ gradient)
-        stationarity = float(np.linalg.norm(found.step)) / short
-        size = float(np.linalg.norm(along))
-        return cls(u, rows, gradient, left, normals, stationarity, size, error, unseen, found.multipliers)
+        size = float(np.linalg.norm(gradient - normals.T @ (normals @ gradient)))
+        gradient_alone, covariance_alone = belief.measured
+        gradient_alone = gradient_alone if across is None else across.completed(gradient_alone)
+        way = _Way.down(terrain, rows, u, gradient_alone, radius)
+        pressed = active.pressed(gradient_alone, way.multipliers, sure**2 * covariance_alone)
+        doubt = _along(covariance_alone, active.span(pressed))
+        measured = Measured(gradient_alone, way.stationarity, *doubt, way.multipliers)
+        return cls(u, rows, gradient, left, normals, size, error, measured)
+
+
+class Measured(NamedTuple):
+    """What the values alone say of the gradient at the centre, which a certificate answers for: nothing is taken for small in advance.
+
+    covariance, error: along all but the equalities and the active bounds and rows that surely hold x back.
+    """
+
+    gradient: np.ndarray
+    stationarity: float
+    covariance: np.ndarray
+    error: float
+    multipliers: np.ndarray
+
+
+class _Way(NamedTuple):
+    """The way down from a point along a gradient as far as the radius, over the constraints. stationarity: its length per length of the gradient's step."""
+
+    stationarity: float
+    multipliers: np.ndarray
+
+    @classmethod
+    def down(cls, terrain: Terrain, rows: Rows, u: np.ndarray, gradient: np.ndarray, radius: float) -> "_Way":
+        short = radius / max(float(np.linalg.norm(gradient)), 1e-300)
+        found = steepest(short, gradient, rows, terrain.lower - u, terrain.upper - u, radius)
+        return cls(float(np.linalg.norm(found.step)) / short, found.multipliers)
 
 
 def _along(covariance: np.ndarray, normals: np.ndarray) -> tuple[np.ndarray, float]:
@@ -136,14 +155,14 @@ def multiplier_errors(rows: Rows, multipliers: np.ndarray, covariance: np.ndarra
     return errors if known else np.where(rows.are_equalities, np.nan, errors)
 
 
-def looked_at(terrain: Terrain, here: Here, covariance: np.ndarray, fresh: np.ndarray, reach: float) -> np.ndarray | None:
+def looked_at(terrain: Terrain, here: Here, covariance: np.ndarray, fresh: np.ndarray, reach: float, downwards: bool) -> np.ndarray | None:
     """The point to look at: where the covariance is largest, on the side that descends, within all that is known exactly.
 
     What a look can tell is the slope along the way that the constraints leave of it, so that is what counts; None where they leave none.
     fresh: random numbers, from which the power iterations begin. reach: how far to look.
     """
     t, largest = _least_known(covariance, fresh)
-    if float(here.gradient @ t) > 0.0:
+    if downwards and float(here.gradient @ t) > 0.0:
         t = -t
     lower, upper = terrain.lower - here.centre, terrain.upper - here.centre
     allowed = max(LOOSE, 1.01 * here.rows.distance(here.rows.value))

@@ -28,6 +28,9 @@ from zolal.solvers.auto.factor import EPS, JITTER, Factor, Scales, kernel, matri
 from zolal.solvers.auto.likelihood import Likelihood, Repeats
 
 
+UNMEASURED = 1e-9  # of the prior's precision: what values have said so little of counts as not measured
+
+
 class Foretold(NamedTuple):
     """What is believed of f(u) - f(centre), and the standard deviations of that and of f(u) itself, without the noise of an evaluation."""
 
@@ -216,6 +219,18 @@ class Quadratic:
         along = factor.slopes[: factor.number].T @ factor.ones_solved
         reduced = np.eye(self.dimension) - factor.explained + np.outer(along, along) / factor.ones_square
         return (self.amplitude / self.length**2) * reduced
+
+    @cached_property
+    def measured(self) -> tuple[np.ndarray, np.ndarray]:
+        """The gradient at the centre and its covariance by the values alone: without the prior of slopes, which pulls them towards 0.
+
+        That prior has the precision I/A. Posterior precisions and their means are sums, so it can be taken back along each eigenvector:
+        a variance c A with the mean m becomes c A/(1 - c) with the mean m/(1 - c). c = 1 is what was never measured.
+        """
+        size = self.amplitude / self.length**2
+        shares, axes = np.linalg.eigh(self.covariance / size)
+        left = np.maximum(1.0 - shares, UNMEASURED)
+        return axes @ ((axes.T @ self.gradient) / left), size * (axes * (np.maximum(shares, 0.0) / left)) @ axes.T
 
     @cached_property
     def hessian(self) -> np.ndarray:
