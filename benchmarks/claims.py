@@ -18,7 +18,8 @@ from zolal.solvers.auto.programme import solve
 from zolal.solvers.auto.state import ModelledState
 from zolal.solvers.auto.terrain import Terrain
 
-TOL = 1e-3
+TOL = 1e-2
+BUDGET = 500  # evaluations per variable and one more
 FAMILIES = ("quadratic", "logistic", "log-sum-exp", "exp")
 LIMITS = ("nothing", "equalities", "box")
 
@@ -142,7 +143,7 @@ def made(job: Task, tol: float = TOL) -> Claim:
     """One run."""
     values, states, d = np.random.default_rng([job.seed, 11]), [], len(job.x0)
     best = job.best()
-    budget = 200 * (d + 1)
+    budget = BUDGET * (d + 1)
     found = zolal.minimize(
         lambda x: job.smooth.value(x) + job.noise * values.standard_normal(), job.x0, bounds=job.bounds, constraints=job.constraints,
         maxfev=budget, tol=tol, rng=job.seed, callback=lambda state: states.append(state) and None,

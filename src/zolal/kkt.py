@@ -68,13 +68,13 @@ class KKT:
         """Of a point whose gradient nobody knows anything about."""
         return cls(math.nan, feasibility, math.nan, 2.0, True, math.nan)
 
-    def below(self, tol: float, stationarity_tol: float | None = None) -> bool:
-        """Whether both measures are at most tol, the stationarity with its standard error; False where that is unknown.
+    def below(self, tol: float, stationarity_tol: float | None = None, deviations: float = 1.0) -> bool:
+        """Whether both measures are at most tol, the stationarity with so many standard errors; False where it is unknown.
 
         stationarity_tol: the limit of the stationarity where it is another one, since f has a scale of its own.
         """
         limit = tol if stationarity_tol is None else stationarity_tol
-        return self.stationarity + self.standard_error <= limit and self.feasibility <= tol
+        return self.stationarity + deviations * self.standard_error <= limit and self.feasibility <= tol
 
     @property
     def stationarity_text(self) -> str:

@@ -230,7 +230,7 @@ class Session:
             stop = certificate.stop
         maxcv = _violation(state.form, x)
         limit = solver.stationarity_tolerance(state, tol)
-        success = stop.status not in UNCHECKED and certificate.kkt.below(tol, limit) and maxcv <= tol
+        success = stop.status not in UNCHECKED and certificate.kkt.below(tol, limit, known.deviations if known else 1.0) and maxcv <= tol
         message = _message(stop.sentence, state.form.equalities.num_rows, maxcv, certificate.kkt, tol)
         if stop.status is Status.MAX_EVALUATIONS and not success and (advice := solver.advice(state)):
             message = f"{message} {advice}"

@@ -30,6 +30,7 @@ LABELS = {
 WITH_CONSTRAINTS = ("auto", "cobyqa", "cobyla", "trust-constr", "slsqp", "cma")
 WITHOUT = tuple(LABELS)
 NEEDS = {"cma": "cma", "py-bobyqa": "pybobyqa"}
+TOL = 1e-6  # auto's; the others' defaults are of this size
 STEP = 0.3  # pycma's first standard deviation; equalities are pairs of inequalities to it, half as wide as what counts as feasible
 
 Objective = Callable[[Array], float]
@@ -48,7 +49,7 @@ def warm_up(method: str) -> None:
 
 def _auto(given: Given, fun: Any, level: float, seed: int) -> Array:
     bounds = given.bounds if given.bounded else None
-    return minimize(fun, given.x0, bounds=bounds, constraints=given.constraints, maxfev=fun.budget, rng=seed).x
+    return minimize(fun, given.x0, bounds=bounds, constraints=given.constraints, maxfev=fun.budget, tol=TOL, rng=seed).x
 
 
 def _scipy(name: str, budget: str, differences: bool = False) -> Method:

@@ -14,10 +14,10 @@ from zolal._array import Array
 from zolal.bench._given import Given
 
 FEASIBLE = 1e-6  # the violation, in units of the rows' scales, up to which a point counts as feasible
-TIGHT = 1e-8  # the same for a value that others are measured by, so that nobody is asked to gain by violating
+TIGHT = 1e-10  # the same for a value that others are measured by, so that nobody is asked to gain by violating
 STARTS = 4  # random ones, besides the problem's own and the nearest feasible point
 UNBOUNDED = 1e12  # a fall by so many times max(1, |f|) is taken for no lower bound at all
-NOTHING = 1e-9  # a fall by less than this times max(1, |f|) leaves nothing to measure
+NOTHING = 1e-6  # a fall by less than this times max(1, |f|), which a violation might gain, leaves nothing to measure
 
 
 class _LateError(Exception):

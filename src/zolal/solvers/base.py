@@ -26,6 +26,7 @@ class Certified(NamedTuple):
     """A candidate with what a solver knows of it by itself, without fresh evaluations.
 
     fun: f(x) + h(x) with its standard error. kkt: the measures at x. multiplier_errors: standard errors, one per row.
+    deviations: the standard errors that are added to a stationarity before it counts as small.
     """
 
     candidate: Candidate
@@ -33,6 +34,7 @@ class Certified(NamedTuple):
     fun_error: float
     kkt: KKT
     multiplier_errors: np.ndarray | None = None
+    deviations: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)

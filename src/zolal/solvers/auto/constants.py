@@ -17,6 +17,8 @@ class Constants:
     search_share: float = 0.125  # the part of the values that is new when scales are looked for again
     search_points: int = 300  # the most values, near and far, by which scales are judged
     near: float = 2.0  # radii: with noise, how near all values are kept
+    repeat_trust: int = 8  # values that one repeated value counts for where the noise is estimated
+    bent: float = 0.3  # by how much of itself curvature may change over one unit of every variable, before anything is known of it
     search_moves: int = 12  # by a factor of 2 each
     rounding: float = 4.0  # units in the last place of f that count as noise
     grain_values: int = 30  # the last values that are looked at for a common grain
@@ -32,7 +34,8 @@ class Constants:
     ignorance: float = 1.0  # trace of the gradient's covariance above which, in units of |g|^2, one looks rather than steps
     pressed: float = 2.0  # standard deviations by which a gradient presses against what is surely active
     little: float = 1e-4  # of what f has fallen by: a smaller gain makes one ask what a longer step might gain
-    small: float = 1e-2  # of the largest gradient: what may be a solution's
+    small: float = 0.1  # of the largest gradient: what may be a solution's
+    certain: float = 2.33  # standard deviations below which a normal number stays in 99 of 100 cases: how sure a claim is
     look_radius: float = 0.5  # of Delta, where a look goes without noise
     look_lengths: tuple[float, float] = (
         1.0,
@@ -46,6 +49,7 @@ class Constants:
     shortest: float = 1e-12  # the radius, in units, at which only rounding is left
 
     surprise_memory: float = 0.8  # per value: how long a wrong forecast counts against the belief's own error
+    noisy_surprise_memory: float = 0.95  # with noise, which surprises by itself
     most_surprise: float = 100.0  # squares of standard deviations that one value may count
 
     # the judge

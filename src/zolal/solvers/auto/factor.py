@@ -28,8 +28,8 @@ class Scales(NamedTuple):
         return cls(CONSTANTS.first_curvature / math.sqrt(dimension), CONSTANTS.first_third, noise)
 
     def fourth(self, squares: Any) -> Any:
-        """The variance of what lies beyond third order at |a|^2, if each order is to the one before as third order is to the first."""
-        return self.third**3 * squares**4
+        """The variance of what lies beyond third order at |a|^2: over one length as large as third order."""
+        return self.third**2 * squares**4
 
     def common(self, dimension: int) -> float:
         """s_h, the scale of the curvature that all directions share."""
@@ -67,27 +67,30 @@ def cholesky(matrix: np.ndarray) -> np.ndarray:
 
 @final
 class Factor:
-    """K = L L^T with what is solved by it: L^-1 (F, 1, offsets). Rows are added in place where there is room.
+    """K = L L^T with what is solved by it: L^-1 (F, 1, a), and with noise L^-1 a|a|^2. Rows are added in place where there is room.
 
-    Children share the arrays of their parent, which reads its own rows alone; whoever adds a second child gets a copy.
+    products: of the solved columns from a on. Children share the arrays of their parent, which reads its own rows alone; whoever adds a
+    second child gets a copy.
     """
 
-    def __init__(self, number: int, arrays: "tuple[np.ndarray, ...]", explained: np.ndarray, used: list[int]) -> None:
-        self.number, self.arrays, self.explained, self.used = number, arrays, explained, used
+    def __init__(self, number: int, arrays: "tuple[np.ndarray, ...]", products: np.ndarray, used: list[int]) -> None:
+        self.number, self.arrays, self.products, self.used = number, arrays, products, used
 
     @classmethod
-    def built(cls, covariance: np.ndarray, offsets: np.ndarray, values: np.ndarray) -> "Factor":
+    def built(cls, covariance: np.ndarray, offsets: np.ndarray, values: np.ndarray, bent: bool = False) -> "Factor":
+        """bent: whether a|a|^2 is among the columns."""
         number, d = offsets.shape
         room = number + max(16, number // 4)
         lower = np.zeros((room, room), order="F")
         lower[:number, :number] = cholesky(covariance)
-        right = np.empty((number, d + 2))
-        right[:, 0], right[:, 1], right[:, 2:] = values[:number], 1.0, offsets
-        solved = np.zeros((room, d + 2))
+        columns = _bent(offsets) if bent else offsets
+        right = np.empty((number, columns.shape[1] + 2))
+        right[:, 0], right[:, 1], right[:, 2:] = values[:number], 1.0, columns
+        solved = np.zeros((room, right.shape[1]))
         solved[:number] = solved_by(lower[:number, :number], right)
-        slopes, kept = solved[:number, 2:], np.zeros((room, d))
+        found, kept = solved[:number, 2:], np.zeros((room, d))
         kept[:number] = offsets
-        return cls(number, (lower, solved, kept), slopes.T @ slopes, [number])
+        return cls(number, (lower, solved, kept), found.T @ found, [number])
 
     def grown(self, row: tuple[np.ndarray, float, np.ndarray], value: float) -> "Factor":
         """After one more row of K, with its diagonal and offset, and the value."""
@@ -99,10 +102,15 @@ class Factor:
         new = solved_by(lower[:n, :n], kernel)
         diagonal = math.sqrt(max(own - float(new @ new), JITTER * own))
         lower[n, :n], lower[n, n], kept[n] = new, diagonal, offset
-        solved[n] = (np.concatenate([[value, 1.0], offset]) - new @ solved[:n]) / diagonal
+        columns = _bent(offset[None, :])[0] if solved.shape[1] > len(offset) + 2 else offset
+        solved[n] = (np.concatenate([[value, 1.0], columns]) - new @ solved[:n]) / diagonal
         used[0] = n + 1
-        slope = solved[n, 2:]
-        return Factor(n + 1, arrays, self.explained + np.outer(slope, slope), used)
+        last = solved[n, 2:]
+        return Factor(n + 1, arrays, self.products + np.outer(last, last), used)
+
+    @property
+    def dimension(self) -> int:
+        return self.arrays[2].shape[1]
 
     @property
     def offsets(self) -> np.ndarray:
@@ -113,8 +121,23 @@ class Factor:
         return self.arrays[0][: self.number, : self.number]
 
     @property
-    def slopes(self) -> np.ndarray:
+    def columns(self) -> np.ndarray:
+        """L^-1 a, and after them L^-1 a|a|^2 where there is noise."""
         return self.arrays[1][: self.number, 2:]
+
+    @cached_property
+    def with_ones(self) -> np.ndarray:
+        """The products of the columns with L^-1 1."""
+        return self.columns.T @ self.ones_solved
+
+    @cached_property
+    def with_values(self) -> np.ndarray:
+        """The products of the columns with L^-1 F."""
+        return self.columns.T @ self.arrays[1][: self.number, 0]
+
+    @property
+    def ones_with_values(self) -> float:
+        return self.mean * self.ones_square
 
     @property
     def ones_solved(self) -> np.ndarray:
@@ -140,7 +163,16 @@ class Factor:
     @cached_property
     def alpha(self) -> np.ndarray:
         """K^-1 (F - v)."""
-        return _solved_by_transpose(self.lower, self._whitened)
+        return self.solved_back(self._whitened)
+
+    def solved_back(self, right: np.ndarray) -> np.ndarray:
+        """L^-T right."""
+        return _solved_by_transpose(self.lower, right)
+
+
+def _bent(offsets: np.ndarray) -> np.ndarray:
+    """a and a|a|^2, side by side."""
+    return np.hstack([offsets, offsets * np.einsum("ij,ij->i", offsets, offsets)[:, None]])
 
 
 def solved_by(lower: np.ndarray, right: np.ndarray) -> np.ndarray:

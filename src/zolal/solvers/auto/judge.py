@@ -27,7 +27,7 @@ def judged(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledS
     foretold = belief.foretold(u)
     variance = foretold.value_deviation**2 + (noise or belief.rounding) ** 2 / len(values)
     square = (fallen + foretold.change) ** 2 / max(variance, 1e-300)
-    kept = CONSTANTS.surprise_memory
+    kept = CONSTANTS.surprise_memory if belief.is_exact else CONSTANTS.noisy_surprise_memory
     state = replace(state, surprise=kept * state.surprise + (1.0 - kept) * min(square, CONSTANTS.most_surprise))
     grown = belief.told(u, values)
     if trial is None:

@@ -19,6 +19,11 @@ class Repeats(NamedTuple):
         """After some values at one point."""
         return Repeats(self.square + float(np.sum((values - values.mean()) ** 2)), self.number + len(values) - 1)
 
+    @property
+    def trusted(self) -> "Repeats":
+        """As they count beside a model, which takes what it misses for noise and would outvote them by its many values."""
+        return Repeats(CONSTANTS.repeat_trust * self.square, CONSTANTS.repeat_trust * self.number)
+
 
 @final
 class Likelihood:
@@ -29,7 +34,7 @@ class Likelihood:
     """
 
     def __init__(self, offsets: np.ndarray, values: np.ndarray, weights: np.ndarray, repeats: Repeats, least: float) -> None:
-        self.values, self.weights, self.repeats, self.least = values, weights, repeats, least
+        self.values, self.weights, self.repeats, self.least = values, weights, repeats.trusted, least
         self.dimension = offsets.shape[1]
         self.products = offsets @ offsets.T
         self.first = Scales.first(self.dimension)

@@ -17,7 +17,7 @@ from zolal.result import Status
 from zolal.solvers.auto.across import Across
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.judge import judged
-from zolal.solvers.auto.plan import Here, looked_at, multiplier_errors
+from zolal.solvers.auto.plan import Here, looked_at, multiplier_errors, seen_again
 from zolal.solvers.auto.programme import Rows
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.scale import units
@@ -113,26 +113,27 @@ class Modelled(Solver[ModelledState]):
         if state.rows is None or belief.centre is not state.measured:
             state = self._arrived(state, terrain, belief.centre)
         assert state.rows is not None
-        here = Here.at(terrain, state.rows, belief, state.radius)
+        here = Here.at(terrain, state.rows, belief, state.radius, state.gradient_size * self._typical(state))
         state = self._measured(state, here)
         if belief.is_flat and len(belief.values) > 1:  # the values say nothing yet: go farther
             state = replace(state, radius=2.0 * state.radius, last_length=math.inf)
             return self._look(state, terrain, here) or replace(state, is_stuck=True)
         if state.gradient_size == 0.0 and len(belief.values) > belief.dimension:
             state = self._sized(state)
-        ignorant = here.error**2 > CONSTANTS.ignorance * here.size**2
+        ignorant = here.slope.error**2 > CONSTANTS.ignorance * here.slope.stationarity**2
         if ignorant and not self._seems_small(state) and (look := self._look(state, terrain, here)):
             return look
-        model = Model(here.centre, here.gradient, belief.hessian)
+        model = Model(here.centre, here.slope.gradient, belief.hessian)
         step = Stepper(terrain).minimiser(model, here.rows, state.radius, state.bend)
         state = replace(state, bend=step.bend)
-        size = float(np.linalg.norm(here.gradient)) / self._typical(state)
+        size = float(np.linalg.norm(belief.gradient)) / self._typical(state)
         gain = self._hope(state, terrain, model, here.rows, step.gain)
         state = replace(state, gain=gain, gradient_size=max(state.gradient_size, size))
         if ignorant and (look := self._look(state, terrain, here)):
             return look
-        doubtful = here.measured.error > 2.0 * here.error and state.gain <= CONSTANTS.little * state.fallen
-        if doubtful and (look := self._look(state, terrain, here, here.measured.covariance)):
+        little = max(CONSTANTS.little * state.fallen, 0.0 if belief.is_exact else belief.noise)
+        unmeasured = here.measured is not None and here.slope is here.believed
+        if unmeasured and state.gain <= little and (look := self._look(state, terrain, here, here.said.covariance)):
             return look  # before one believes what was not measured
         if step.gain <= CONSTANTS.rounding * EPS * abs(belief.value):
             state = replace(state, radius=CONSTANTS.shrinkage * state.radius)
@@ -151,9 +152,10 @@ class Modelled(Solver[ModelledState]):
         typical = self._typical(state)
         return replace(
             state,
-            stationarity=here.measured.stationarity / typical,
+            stationarity=here.said.stationarity / typical,
             error=self._error(state, here),
-            multipliers=like(here.measured.multipliers[: len(state.multipliers)], state.multipliers),
+            deviations=here.said.deviations,
+            multipliers=like(here.said.multipliers[: len(state.multipliers)], state.multipliers),
         )
 
     @staticmethod
@@ -186,13 +188,17 @@ class Modelled(Solver[ModelledState]):
         """
         belief = state.belief
         assert belief is not None
-        return math.inf if belief.grain else here.measured.error * math.sqrt(max(state.surprise, 1.0)) / self._typical(state)
+        return math.inf if belief.grain else here.said.error * math.sqrt(max(state.surprise, 1.0)) / self._typical(state)
 
     def _look(self, state: ModelledState, terrain: Terrain, here: Here, covariance: np.ndarray | None = None) -> ModelledState | None:
         """With a look as the next evaluation; None where the constraints leave no way to look along."""
-        d = len(here.gradient)
+        d = len(here.centre)
         fresh = Gaussian(d, 1, seed=state.seed, iteration=state.k).row(0, np.empty(d))
-        point = looked_at(terrain, here, here.covariance if covariance is None else covariance, fresh, self._reach(state), state.belief.is_exact)
+        covariance, belief = here.slope.covariance if covariance is None else covariance, state.belief
+        assert belief is not None
+        if belief.is_plenty and state.k % 16:
+            return replace(state, asked=seen_again(belief, covariance, fresh), trial=None)
+        point = looked_at(terrain, here, covariance, fresh, self._reach(state), belief.is_exact)
         return None if point is None else replace(state, asked=point, trial=None)
 
     def _reach(self, state: ModelledState) -> float:
@@ -201,8 +207,13 @@ class Modelled(Solver[ModelledState]):
         reach = CONSTANTS.look_radius * min(state.radius, state.last_length)
         if state.belief.is_exact and not state.belief.grain:
             return reach if math.isfinite(state.last_length) else CONSTANTS.look_lengths[state.k % 2] * reach
-        longest = max(reach, min(state.belief.best_radius(), CONSTANTS.longest_look * state.radius))
-        return CONSTANTS.look_lengths[state.k % 2] * longest
+        return CONSTANTS.look_lengths[state.k % 2] * self._longest(state)
+
+    @staticmethod
+    def _longest(state: ModelledState) -> float:
+        """As far as a look goes with noise."""
+        assert state.belief is not None
+        return min(state.belief.best_radius(), CONSTANTS.longest_look * state.radius)
 
     @staticmethod
     def _typical(state: ModelledState) -> float:
@@ -265,18 +276,18 @@ class Modelled(Solver[ModelledState]):
         terrain, typical = self._terrain(state), self._typical(state)
         answer = self._answer(state, terrain)
         across = None if values is None else self._across(state, terrain, answer, len(values) // 2).seen(values, belief.noise)
-        belief = belief if answer is belief.centre else belief.moved(answer, state.radius)
+        belief = belief if answer is belief.centre else belief.seen_from(answer, belief.length)
         rows = state.rows if state.rows is not None and belief.centre is state.measured else terrain.rows(belief.centre)
-        here = Here.at(terrain, rows, belief, state.radius, across)
+        here = Here.at(terrain, rows, belief, state.radius, across=across)
         x = terrain.outward(belief.centre)
-        z, multipliers = form.start(x), like(here.measured.multipliers[: len(state.multipliers)], state.multipliers)
-        gradient = like(here.measured.gradient / state.units, x)
+        z, multipliers = form.start(x), like(here.said.multipliers[: len(state.multipliers)], state.multipliers)
+        gradient = like(here.said.gradient / state.units, x)
         pulled = form.gradient(z, gradient, multipliers)
         residual = euclidean_residual(form.region, form.regularizer, z, pulled, form.value(z))
-        kkt = KKT(here.measured.stationarity / typical, form.equalities.violation(x), residual, 2.0, True, self._error(state, here))
-        errors = multiplier_errors(rows, here.measured.multipliers, belief.covariance, across)[: len(multipliers)]
+        kkt = KKT(here.said.stationarity / typical, form.equalities.violation(x), residual, 2.0, True, self._error(state, here))
+        errors = multiplier_errors(rows, here.said.multipliers, belief.covariance, across)[: len(multipliers)]
         value = belief.value + form.problem.regularizer.value(x)
-        return Certified(Candidate(z, multipliers, gradient), value, belief.value_error, kkt, errors)
+        return Certified(Candidate(z, multipliers, gradient), value, belief.value_error, kkt, errors, here.said.deviations)
 
     def _answer(self, state: ModelledState, terrain: Terrain) -> np.ndarray:
         belief = state.belief
@@ -284,7 +295,8 @@ class Modelled(Solver[ModelledState]):
         if belief.is_exact:
             return belief.centre
         rows = terrain.rows(belief.centre) if state.rows is None or state.measured is not belief.centre else state.rows
-        step = Stepper(terrain).minimiser(Model(belief.centre, belief.gradient, belief.hessian), rows, state.radius, state.bend)
+        here = Here.at(terrain, rows, belief, state.radius, state.gradient_size * self._typical(state))
+        step = Stepper(terrain).minimiser(Model(belief.centre, here.slope.gradient, belief.hessian), rows, state.radius, state.bend)
         return step.point if step.gain > 0.0 else belief.centre
 
     def measures_at(self, state: ModelledState) -> tuple[MirrorMap, float]:

@@ -20,54 +20,77 @@ LOOSE = 1e-9  # the violation up to which a look is feasible
 TOUCHING = 1e-8  # in units of the radius: what lies so near to a bound is at it
 
 
+class Slope(NamedTuple):
+    """A gradient at the centre and its covariance along what is free there.
+
+    error: the root of the trace of the covariance. stationarity: the length of the projected gradient. multipliers: of the rows. Not free
+    are equalities, and the active bounds and rows that surely hold x back.
+    """
+
+    gradient: np.ndarray
+    covariance: np.ndarray
+    error: float
+    stationarity: float
+    multipliers: np.ndarray
+
+    @property
+    def deviations(self) -> float:
+        """The length that errors stay below in 99 of 100 cases, in units of `error`.
+
+        Squares of errors are about as a sum of n squares of normal numbers, n = (tr C)^2/tr C^2; Wilson and Hilferty's formula for its
+        quantile.
+        """
+        if not self.error > 0.0:
+            return 1.0
+        share = 2.0 / 9.0 * min(float(np.sum((self.covariance / self.error / self.error) ** 2)), 1.0)
+        return (1.0 - share + CONSTANTS.certain * math.sqrt(share)) ** 1.5
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class Here:
-    """The centre: its gradient and covariance, the directions that are free there, and how stationary it is.
+    """The centre under the constraints.
 
-    normals: orthonormal rows that span what is not free: equalities, and the active bounds and rows that hold x back as it seems.
-    size: |g| along what is free. error: the root of the trace of the covariance there. measured: what the values alone say.
+    believed: the slope by values and prior. measured: by the values alone, which a certificate answers for: nothing is taken for small in
+    advance; None where the believed one is far from small.
     """
 
     centre: np.ndarray
     rows: Rows
-    gradient: np.ndarray
-    covariance: np.ndarray
-    normals: np.ndarray
-    size: float
-    error: float
-    measured: "Measured"
+    largest: float
+    believed: Slope
+    measured: Slope | None
 
     @classmethod
-    def at(cls, terrain: Terrain, rows: Rows, belief: Quadratic, radius: float, across: Across | None = None) -> "Here":
-        """across: what is known of f off the equalities."""
-        u, gradient, covariance = belief.centre, belief.gradient, belief.covariance
+    def at(
+        cls, terrain: Terrain, rows: Rows, belief: Quadratic, radius: float, largest: float = math.inf, across: Across | None = None
+    ) -> "Here":
+        """largest: the largest gradient so far, per unit of u; infinite where all is to be known. across: what is known of f off the
+        equalities."""
+        u = belief.centre
         active = _Active.of(rows, terrain.lower - u, terrain.upper - u, TOUCHING * radius)
         sure = CONSTANTS.pressed * (1.0 + 2.0 / max(len(belief.values) - 1, 1))  # few values do not even tell their own spread
-        way = _Way.down(terrain, rows, u, gradient, radius)
-        normals = active.span(active.pressed(gradient, way.multipliers, sure**2 * covariance))
-        left, error = _along(covariance, normals)
-        size = float(np.linalg.norm(gradient - normals.T @ (normals @ gradient)))
-        gradient_alone, covariance_alone = belief.measured
-        gradient_alone = gradient_alone if across is None else across.completed(gradient_alone)
-        way = _Way.down(terrain, rows, u, gradient_alone, radius)
-        pressed = active.pressed(gradient_alone, way.multipliers, sure**2 * covariance_alone)
-        doubt = _along(covariance_alone, active.span(pressed))
-        measured = Measured(gradient_alone, way.stationarity, *doubt, way.multipliers)
-        return cls(u, rows, gradient, left, normals, size, error, measured)
 
+        def slope(gradient: np.ndarray, covariance: np.ndarray) -> Slope:
+            gradient = gradient if across is None else across.completed(gradient)
+            way = _Way.down(terrain, rows, u, gradient, radius)
+            normals = active.span(active.pressed(gradient, way.multipliers, sure**2 * covariance))
+            left, error = _along(covariance, normals)
+            return Slope(gradient, left, error, way.stationarity, way.multipliers)
 
-class Measured(NamedTuple):
-    """What the values alone say of the gradient at the centre, which a certificate answers for: nothing is taken for small in advance.
+        believed = slope(belief.gradient, belief.covariance)
+        is_near = believed.stationarity + believed.error <= CONSTANTS.small * largest
+        return cls(u, rows, largest, believed, slope(*belief.measured) if is_near else None)
 
-    covariance, error: along all but the equalities and the active bounds and rows that surely hold x back.
-    """
+    @property
+    def slope(self) -> Slope:
+        """The one to act on: the measured one once its error is below the largest gradient so far; before that, the believed one."""
+        return self.measured if self.measured is not None and self.measured.error <= self.largest else self.believed
 
-    gradient: np.ndarray
-    stationarity: float
-    covariance: np.ndarray
-    error: float
-    multipliers: np.ndarray
+    @property
+    def said(self) -> Slope:
+        """The one to tell of."""
+        return self.measured or self.believed
 
 
 class _Way(NamedTuple):
@@ -162,7 +185,7 @@ def looked_at(terrain: Terrain, here: Here, covariance: np.ndarray, fresh: np.nd
     fresh: random numbers, from which the power iterations begin. reach: how far to look.
     """
     t, largest = _least_known(covariance, fresh)
-    if downwards and float(here.gradient @ t) > 0.0:
+    if downwards and float(here.slope.gradient @ t) > 0.0:
         t = -t
     lower, upper = terrain.lower - here.centre, terrain.upper - here.centre
     allowed = max(LOOSE, 1.01 * here.rows.distance(here.rows.value))
@@ -182,6 +205,12 @@ def looked_at(terrain: Terrain, here: Here, covariance: np.ndarray, fresh: np.nd
             return best
         reach *= 0.25
     return None
+
+
+def seen_again(belief: Quadratic, covariance: np.ndarray, fresh: np.ndarray) -> np.ndarray:
+    """The point among those evaluated where one more value says most of the least known slope."""
+    t, _ = _least_known(covariance, fresh)
+    return belief.points[belief.most_telling(t)]
 
 
 def _least_known(covariance: np.ndarray, fresh: np.ndarray) -> tuple[np.ndarray, float]:

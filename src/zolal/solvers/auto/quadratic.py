@@ -26,9 +26,10 @@ import numpy as np
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.factor import EPS, JITTER, Factor, Scales, kernel, matrix, solved_by
 from zolal.solvers.auto.likelihood import Likelihood, Repeats
+from zolal.solvers.auto.measured import Measured
 
 
-UNMEASURED = 1e-9  # of the prior's precision: what values have said so little of counts as not measured
+SAME_PLACE = 9  # decimals of a length to which points are the same
 
 
 class Foretold(NamedTuple):
@@ -96,20 +97,14 @@ class Quadratic:
     def moved(self, centre: np.ndarray, length: float) -> "Quadratic":
         """In another frame, of the nearest points alone, and with scales that fit them."""
         order = self._worth_keeping(centre, length)
+        kept = replace(self.seen_from(centre, length), points=self.points[order], values=self.values[order], weights=self.weights[order])
+        return replace(kept, built=len(order)).fitted()
+
+    def seen_from(self, centre: np.ndarray, length: float) -> "Quadratic":
+        """The same belief in another frame."""
         scales, share = self._scales_at(centre, length)
         least = min(self._rounding_share * share, 1.0)
-        moved = replace(
-            self,
-            points=self.points[order],
-            values=self.values[order],
-            weights=self.weights[order],
-            centre=centre,
-            length=length,
-            scales=scales,
-            built=len(order),
-            least=least,
-        )
-        return moved.fitted()
+        return replace(self, centre=centre, length=length, scales=scales, built=len(self.values), least=least)
 
     def _scales_at(self, centre: np.ndarray, length: float) -> tuple[Scales, float]:
         """The prior in another frame, and by how much rho is larger there.
@@ -162,6 +157,11 @@ class Quadratic:
         return not self.repeats.number
 
     @property
+    def is_plenty(self) -> bool:
+        """Whether noisy values lie at so many points that more of them at the same points say as much as others."""
+        return not self.is_exact and len(self.values) >= self.capacity
+
+    @property
     def is_full(self) -> bool:
         return len(self.values) >= self.capacity + max(CONSTANTS.spare_points, self.capacity // 8)
 
@@ -170,15 +170,36 @@ class Quadratic:
         number = len(self.values)
         if self.unsearched < min(CONSTANTS.search_share * number, self.dimension + 1.0):
             return self
-        seen = self._grained()
+        seen = self._grained() if self.is_exact else self._merged()
+        number = len(seen.values)
         start = replace(seen, unsearched=0, built=number, least=seen._rounding_share)
         if number < 3:
             return start
+        return replace(start, scales=start._likeliest())
+
+    def _likeliest(self) -> Scales:
+        """Judged by some values, near and far."""
+        number = len(self.values)
         chosen = np.unique(np.linspace(0, number - 1, min(number, CONSTANTS.search_points)).astype(int))
         some = np.sort(np.argsort(np.linalg.norm(self.points - self.centre, axis=1), kind="stable")[chosen])
         values = self.values[some] - self._origin
-        likelihood = Likelihood(self._offsets[some], values, self.weights[some], self.repeats, start.least)
-        return replace(start, scales=likelihood.climbed(self.scales))
+        offsets = (self.points[some] - self.centre) / self.length
+        return Likelihood(offsets, values, self.weights[some], self.repeats, self.least).climbed(self.scales)
+
+    def _merged(self) -> "Quadratic":
+        """With one mean for each point, however often it was evaluated; what its values differ by is noise."""
+        places = np.round((self.points - self.centre) / self.length, SAME_PLACE)
+        _, first, place = np.unique(places, axis=0, return_index=True, return_inverse=True)
+        place = place.reshape(-1)
+        if len(first) == len(places):
+            return self
+        weights = np.bincount(place, self.weights)
+        means = np.bincount(place, self.weights * self.values) / weights
+        square = float(np.sum(self.weights * (self.values - means[place]) ** 2))
+        repeats = Repeats(self.repeats.square + square, self.repeats.number + len(places) - len(first))
+        order = np.argsort(first)
+        chosen = first[order]
+        return replace(self, points=self.points[chosen], values=means[order], weights=weights[order], repeats=repeats)
 
     # what the posterior says
 
@@ -190,8 +211,9 @@ class Quadratic:
     @cached_property
     def amplitude(self) -> float:
         """A; where all values are equal, what rounding may hide."""
-        number = max(len(self.values) - 1 + self.repeats.number, 1)
-        return max((self._factor.square + self.repeats.square / self._rho) / number, self.rounding**2 / max(self._rho, 1.0))
+        repeats = self.repeats.trusted
+        number = max(len(self.values) - 1 + repeats.number, 1)
+        return max((self._factor.square + repeats.square / self._rho) / number, self.rounding**2 / max(self._rho, 1.0))
 
     @property
     def prior_variance(self) -> float:
@@ -216,21 +238,25 @@ class Quadratic:
     def covariance(self) -> np.ndarray:
         """Of the gradient at the centre: A (I - A^T K^-1 A) and what the doubt of v adds, per unit of u."""
         factor = self._factor
-        along = factor.slopes[: factor.number].T @ factor.ones_solved
-        reduced = np.eye(self.dimension) - factor.explained + np.outer(along, along) / factor.ones_square
+        d = self.dimension
+        along = factor.with_ones[:d]
+        reduced = np.eye(d) - factor.products[:d, :d] + np.outer(along, along) / factor.ones_square
         return (self.amplitude / self.length**2) * reduced
 
     @cached_property
     def measured(self) -> tuple[np.ndarray, np.ndarray]:
-        """The gradient at the centre and its covariance by the values alone: without the prior of slopes, which pulls them towards 0.
+        """The gradient at the centre and its covariance by the values alone, per unit of u."""
+        return self._alone.gradient / self.length, self._alone.covariance * self.prior_variance
 
-        That prior has the precision I/A. Posterior precisions and their means are sums, so it can be taken back along each eigenvector:
-        a variance c A with the mean m becomes c A/(1 - c) with the mean m/(1 - c). c = 1 is what was never measured.
-        """
-        size = self.amplitude / self.length**2
-        shares, axes = np.linalg.eigh(self.covariance / size)
-        left = np.maximum(1.0 - shares, UNMEASURED)
-        return axes @ ((axes.T @ self.gradient) / left), size * (axes * (np.maximum(shares, 0.0) / left)) @ axes.T
+    @cached_property
+    def _alone(self) -> Measured:
+        return Measured.of(self._factor, self._bent_variance)
+
+    @property
+    def _bent_variance(self) -> float:
+        """Of the coefficients of (t.a)|a|^2: over the size of x curvature may change by a part of itself."""
+        curvature = 0.25 * self.scales.common(self.dimension) ** 2 + 0.5 * self.scales.curvature**2
+        return curvature * (CONSTANTS.bent * self.length) ** 2 / self.dimension
 
     @cached_property
     def hessian(self) -> np.ndarray:
@@ -257,11 +283,22 @@ class Quadratic:
         deviations = (math.sqrt(self.amplitude * max(known + doubt**2 / factor.ones_square, 0.0)) for doubt in (along, 1.0 - along))
         return Foretold(float(row @ factor.alpha), *deviations)
 
+    def most_telling(self, direction: np.ndarray) -> int:
+        """The point where one more value says most of the slope along a direction.
+
+        That slope is a sum of b_i F_i, whose noise is rho sum_i b_i^2/w_i; one more value takes b_i^2/(w_i (w_i + 1)) away.
+        """
+        factor, d = self._factor, self.dimension
+        others = np.column_stack([factor.ones_solved, factor.columns[:, d:]])
+        shares = factor.solved_back(factor.columns[:, :d] @ direction - others @ (self._alone.mixed @ direction))
+        return int(np.argmax(shares**2 / (self.weights * (self.weights + 1.0))))
+
     def best_radius(self) -> float:
         """The distance at which one value says most of the slope: the noise and the third-order error are then in balance."""
         if self.scales.third <= 0.0:
             return math.inf
-        return self.length * (self._rho / (2.0 * self.scales.third**2)) ** (1.0 / 6.0)
+        shared = max(float(np.sum(self.weights)) / (self.dimension + 1), 1.0) ** (-1.0 / 10.0) * 1.5
+        return self.length * (self._rho / (2.0 * self.scales.third**2)) ** (1.0 / 6.0) * shared
 
     # the factor
 
@@ -311,7 +348,7 @@ class Quadratic:
             noise = self._rho / self.weights[: self.built]
             covariance = matrix(offsets @ offsets.T, self.dimension, self.scales, noise)
             values = self.values - self._origin
-            factor = Factor.built(covariance, offsets, values)
+            factor = Factor.built(covariance, offsets, values, not self.is_exact)
             for number in range(self.built, len(values)):
                 factor = factor.grown(self._row(factor, self.points[number], float(self.weights[number])), float(values[number]))
             object.__setattr__(self, "_kept", factor)

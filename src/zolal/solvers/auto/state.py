@@ -44,6 +44,7 @@ class ModelledState(State):
     first_spread: float = 0.0  # by how much the first looks differ from the start: the size of f where the start is a solution
     gradient_size: float = 0.0  # the largest gradient believed in, per typical unit
     error: float = math.inf  # the root mean square error of the gradient along what is free
+    deviations: float = 2.0  # of `error` that are added to the stationarity before it counts as small
     gain: float = math.inf  # what a step is foretold to gain that is as long as the way so far
 
     @property
@@ -63,8 +64,8 @@ class ModelledState(State):
 
     @property
     def residual(self) -> float:
-        """The largest of: stationarity with its error, relative to the largest gradient; the root of the relative gain; feasibility."""
+        """The largest of: stationarity with some standard errors, relative to the largest gradient; the root of the relative gain; feasibility."""
         if self.belief is None or not self.gradient_size > 0.0:
             return math.inf
         hope = math.sqrt(max(self.gain, 0.0) / max(self.fallen, self.first_spread, 1e-300))
-        return float(max((self.stationarity + self.error) / self.gradient_size, hope, self.feasibility))
+        return float(max((self.stationarity + self.deviations * self.error) / self.gradient_size, hope, self.feasibility))
