@@ -20,6 +20,7 @@ from zolal.solvers.auto.terrain import Terrain
 
 TOL = 1e-2
 BUDGET = 500  # evaluations per variable and one more
+NOISE = (-3.5, -2.5)  # powers of ten of the noise, as a share of what f can fall by
 FAMILIES = ("quadratic", "logistic", "log-sum-exp", "exp")
 LIMITS = ("nothing", "equalities", "box")
 
@@ -92,7 +93,7 @@ def task(seed: int) -> Task:
     x0 = rng.uniform(0.1, 0.9, d) if limit == "box" else x0
     made = Task(family, limit, function, x0, matrix, right, bounds, 0.0, seed)
     spread = function.value(made.start) - made.best()
-    noise = spread * 10 ** rng.uniform(-3, -2)
+    noise = spread * 10 ** rng.uniform(*NOISE)
     return Task(family, limit, function, x0, matrix, right, bounds, noise, seed)
 
 

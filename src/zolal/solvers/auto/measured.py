@@ -3,8 +3,8 @@
 from typing import NamedTuple, final
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
+from zolal.solvers.auto.dense import factorized, solved
 from zolal.solvers.auto.factor import Factor
 
 UNMEASURED = 1e-9  # of the prior's precision: what values have said so little of counts as not measured
@@ -37,13 +37,12 @@ class Measured(NamedTuple):
         others[1:, 1:] = products[d:, d:]
         others[1:, 1:][np.diag_indices(extra)] += 1.0 / bent_variance if extra else 0.0
         crossed = np.vstack([ones_products[:d], products[d:, :d]])
-        solved = cho_factor(others, lower=True, check_finite=False)
-        mixed = cho_solve(solved, crossed, check_finite=False)
+        mixed = solved(factorized(others), crossed)
         gradient = with_values[:d] - mixed.T @ np.append(factor.ones_with_values, with_values[d:])
         covariance = crossed.T @ mixed - products[:d, :d]
         left = -covariance
         left[np.diag_indices(d)] += UNMEASURED  # I - C
         covariance[np.diag_indices(d)] += 1.0
-        back = cho_factor(left, lower=True, check_finite=False)
-        alone = cho_solve(back, covariance, check_finite=False)
-        return cls(cho_solve(back, gradient, check_finite=False), 0.5 * (alone + alone.T), mixed)
+        back = factorized(left)
+        alone = solved(back, covariance)
+        return cls(solved(back, gradient), 0.5 * (alone + alone.T), mixed)

@@ -6,7 +6,8 @@ from typing import NamedTuple, final
 
 import daqp
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+
+from zolal.solvers.auto.dense import factorized, solved
 
 EQUAL, SOFT = 5, 8  # what DAQP calls the kinds of rows
 TOLERANCE = 1e-10  # of a row, in units of the step
@@ -101,14 +102,18 @@ def nearest(rows: Rows, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
 
 def _equalities_alone(hessian: np.ndarray, gradient: np.ndarray, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
     """p = -(H^-1)(g + J^T y) with J p = low - value; dependent rows share their multipliers."""
-    factor = cho_factor(hessian, check_finite=False)
-    plain = -cho_solve(factor, gradient, check_finite=False)
+    factor = factorized(hessian)
+    plain = -solved(factor, gradient)
     if not len(rows.value):
         return plain, np.empty(0)
     scaled = rows.jacobian / rows.lengths[:, None]
-    reached = cho_solve(factor, scaled.T, check_finite=False)
+    reached = solved(factor, scaled.T)
     missing = (rows.low - rows.value) / rows.lengths - scaled @ plain
-    prices = np.linalg.lstsq(scaled @ reached, missing, rcond=1e-12)[0]
+    normal = scaled @ reached
+    if len(normal) == 1 and normal[0, 0] > 0.0:
+        prices = missing / normal[0, 0]
+    else:
+        prices = np.linalg.lstsq(normal, missing, rcond=1e-12)[0]
     return plain + reached @ prices, -prices / rows.lengths
 
 

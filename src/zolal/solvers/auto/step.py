@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import NamedTuple, final
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, eigh
+from scipy.linalg import LinAlgError, eigh
 
 from zolal.errors import ConstraintError
+from zolal.solvers.auto.dense import factorized
 from zolal.solvers.auto.programme import Rows, Solution, solve
 from zolal.solvers.auto.terrain import Terrain
 
@@ -158,7 +159,7 @@ def _convexity_shift(hessian: np.ndarray, floor: float) -> float:
     """What has to be added to the diagonal so that no eigenvalue is below the floor or below rounding; 0 where none is."""
     least = floor + 1e-10 * float(np.linalg.norm(hessian)) + 1e-300
     try:
-        cho_factor(hessian - least * np.eye(len(hessian)), check_finite=False)
+        factorized(hessian - least * np.eye(len(hessian)))
         return 0.0
     except LinAlgError:
         lowest = float(eigh(hessian, eigvals_only=True, subset_by_index=[0, 0], check_finite=False)[0])
