@@ -37,10 +37,9 @@ class Constants:
     small: float = 0.1  # of the largest gradient: what may be a solution's
     certain: float = 2.33  # standard deviations below which a normal number stays in 99 of 100 cases: how sure a claim is
     look_radius: float = 0.5  # of Delta, where a look goes without noise
-    look_lengths: tuple[float, float] = (
-        1.0,
-        0.5,
-    )  # of the best length of a look, by turns: one alone does not tell slopes from third order
+    look_lengths: tuple[float, float] = (1.0, 0.5)  # of the longest look, by turns: one alone does not tell slopes from third order
+    stretch: float = 1.5  # of the length at which noise and third order are in balance, since third order is told apart
+    look_elsewhere: int = 16  # once there are plenty of points, one look in so many goes to a new one
     longest_look: float = 2.0  # of Delta, where a look may go with noise
     repeat_share: float = 0.125  # of the values under noise that are made twice
     repeats: int = 4  # values at the start where two of them differ

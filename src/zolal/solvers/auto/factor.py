@@ -45,7 +45,7 @@ def kernel(scales: Scales, a: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 def matrix(products: np.ndarray, dimension: int, scales: Scales, noise: np.ndarray) -> np.ndarray:
-    """K = k + diag(noise + s_3^3 |a|^8), from the products a_i.a_j."""
+    """K = k + diag(noise + s_3^2 |a|^8), from the products a_i.a_j."""
     squares = np.diagonal(products).copy()
     found = products * (1.0 + products * (0.5 * scales.curvature**2 + scales.third**2 * products))
     half = (0.5 * scales.common(dimension)) * squares

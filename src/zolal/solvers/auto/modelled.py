@@ -196,7 +196,7 @@ class Modelled(Solver[ModelledState]):
         fresh = Gaussian(d, 1, seed=state.seed, iteration=state.k).row(0, np.empty(d))
         covariance, belief = here.slope.covariance if covariance is None else covariance, state.belief
         assert belief is not None
-        if belief.is_plenty and state.k % 16:
+        if belief.is_plenty and state.k % CONSTANTS.look_elsewhere:
             return replace(state, asked=seen_again(belief, covariance, fresh), trial=None)
         point = looked_at(terrain, here, covariance, fresh, self._reach(state), belief.is_exact)
         return None if point is None else replace(state, asked=point, trial=None)

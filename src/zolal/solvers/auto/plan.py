@@ -94,7 +94,10 @@ class Here:
 
 
 class _Way(NamedTuple):
-    """The way down from a point along a gradient as far as the radius, over the constraints. stationarity: its length per length of the gradient's step."""
+    """The way down from a point along a gradient as far as the radius, over the constraints.
+
+    stationarity: its length per length of the gradient's step.
+    """
 
     stationarity: float
     multipliers: np.ndarray

@@ -5,9 +5,9 @@ With a = (u - centre)/length,
     f(u) = v + g.a + a.Ha/2 + T(a, a, a)/6 + fourth-order error + noise,
 
 g_i ~ N(0, A), H = h I + E with h ~ N(0, A s_h^2) and random E and T whose terms have the covariances below, the fourth-order error
-independent with variance A s_3^3 |a|^8 and the noise with variance A rho. In kernel form,
+independent with variance A s_3^2 |a|^8 and the noise with variance A rho. In kernel form,
 
-    k(a, b) = a.b + s_h^2 (|a|^2/2)(|b|^2/2) + s_H^2 (a.b)^2 / 2 + s_3^2 (a.b)^3,        K = k + diag(rho + s_3^3 |a|^8),
+    k(a, b) = a.b + s_h^2 (|a|^2/2)(|b|^2/2) + s_H^2 (a.b)^2 / 2 + s_3^2 (a.b)^3,        K = k + diag(rho + s_3^2 |a|^8),
     v by generalised least squares,    alpha = K^-1 (F - v),    g = sum_i alpha_i a_i,
     H = s_h^2 (sum_i alpha_i |a_i|^2/2) I + s_H^2 sum_i alpha_i a_i a_i^T.
 
@@ -27,7 +27,6 @@ from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.factor import EPS, JITTER, Factor, Scales, kernel, matrix, solved_by
 from zolal.solvers.auto.likelihood import Likelihood, Repeats
 from zolal.solvers.auto.measured import Measured
-
 
 SAME_PLACE = 9  # decimals of a length to which points are the same
 
@@ -294,11 +293,15 @@ class Quadratic:
         return int(np.argmax(shares**2 / (self.weights * (self.weights + 1.0))))
 
     def best_radius(self) -> float:
-        """The distance at which one value says most of the slope: the noise and the third-order error are then in balance."""
+        """The distance at which a value says most of the slope.
+
+        For the first values noise and third order are in balance there. Many values tell them apart; then their mean noise and fifth order
+        are, so that the distance shrinks with the tenth root of their number per coefficient.
+        """
         if self.scales.third <= 0.0:
             return math.inf
-        shared = max(float(np.sum(self.weights)) / (self.dimension + 1), 1.0) ** (-1.0 / 10.0) * 1.5
-        return self.length * (self._rho / (2.0 * self.scales.third**2)) ** (1.0 / 6.0) * shared
+        values = max(float(np.sum(self.weights)) / (self.dimension + 1), 1.0)
+        return CONSTANTS.stretch * self.length * (self._rho / (2.0 * self.scales.third**2)) ** (1.0 / 6.0) / values**0.1
 
     # the factor
 

@@ -64,7 +64,7 @@ class ModelledState(State):
 
     @property
     def residual(self) -> float:
-        """The largest of: stationarity with some standard errors, relative to the largest gradient; the root of the relative gain; feasibility."""
+        """The largest of: stationarity and doubt, relative to the largest gradient; the root of the relative gain; feasibility."""
         if self.belief is None or not self.gradient_size > 0.0:
             return math.inf
         hope = math.sqrt(max(self.gain, 0.0) / max(self.fallen, self.first_spread, 1e-300))
