@@ -142,16 +142,21 @@ def projected(state: ModelledState, x: np.ndarray, gradient: np.ndarray) -> floa
 
 def made(job: Task, tol: float = TOL) -> Claim:
     """One run."""
-    values, states, d = np.random.default_rng([job.seed, 11]), [], len(job.x0)
+    values, d, states, sizes = np.random.default_rng([job.seed, 11]), len(job.x0), [], []
+
+    def seen(state: ModelledState) -> None:
+        states[:] = [state]
+        sizes.append(float(np.linalg.norm(job.smooth.gradient(state.x) * state.units)))
+
     best = job.best()
     budget = BUDGET * (d + 1)
     found = zolal.minimize(
         lambda x: job.smooth.value(x) + job.noise * values.standard_normal(), job.x0, bounds=job.bounds, constraints=job.constraints,
-        maxfev=budget, tol=tol, rng=job.seed, callback=lambda state: states.append(state) and None,
+        maxfev=budget, tol=tol, rng=job.seed, callback=seen,
     )  # fmt: skip
     state = states[-1]
     typical = float(np.exp(np.mean(np.log(state.units))))
-    sizes = [float(np.linalg.norm(job.smooth.gradient(at.x) * at.units)) / typical for at in states]
+    sizes = [size / typical for size in sizes]
     stationarity = projected(state, found.x, job.smooth.gradient(found.x))
     gap = (job.smooth.value(found.x) - best) / (job.smooth.value(job.start) - best)
     said, error = found.kkt.stationarity, found.kkt.standard_error

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from zolal import Problem
+from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.judge import judged
 from zolal.solvers.auto.modelled import Modelled
 from zolal.solvers.auto.quadratic import Quadratic
@@ -119,3 +120,14 @@ def test_wrong_forecasts_are_remembered_for_a_while():
     assert wrong.surprise > 2.0
     right = judged(wrong, -STEP, one(wrong.belief.value + wrong.belief.foretold(-STEP).change))
     assert right.surprise < wrong.surprise
+
+
+@pytest.mark.parametrize(("noise", "kept"), [(0.0, CONSTANTS.surprise_memory), (0.1, CONSTANTS.noisy_surprise_memory)])
+def test_surprises_are_remembered_longer_under_noise(noise, kept):
+    state = replace(state_with(None, noise=noise), surprise=7.0)
+    foretold = state.belief.value + state.belief.foretold(STEP).change
+    assert judged(state, STEP, one(foretold)).surprise == pytest.approx(7.0 * kept)
+    own = state.belief.noise if noise else state.belief.rounding
+    missed = 2.0 * np.hypot(state.belief.foretold(STEP).value_deviation, own)
+    assert judged(state, STEP, one(foretold + missed)).surprise == pytest.approx(7.0 * kept + 4.0 * (1.0 - kept), rel=1e-6)
+    assert CONSTANTS.surprise_memory < CONSTANTS.noisy_surprise_memory < 1.0

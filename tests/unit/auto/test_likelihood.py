@@ -1,6 +1,7 @@
 """The marginal likelihood of the scales against SciPy's normal density, with the amplitude found numerically."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from scipy.stats import multivariate_normal
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.factor import Scales
 from zolal.solvers.auto.likelihood import Likelihood, Repeats
+from zolal.solvers.auto.quadratic import Quadratic
 
 GRID = [Scales(*each) for each in itertools.product((0.1, 1.0, 4.0), (0.03, 0.5), (1e-3, 0.3))]
 
@@ -22,12 +24,16 @@ def covariance(offsets, weights, scales):
     for i, j in itertools.product(range(n), range(n)):
         a, b = offsets[i], offsets[j]
         found[i, j] += a @ b + 9 * d * scales.curvature**2 * (a @ a) * (b @ b) / 4 + scales.curvature**2 * (a @ b) ** 2 / 2
-        found[i, j] += scales.third**2 * (a @ b) ** 3 + (scales.third**3 * (a @ a) ** 4 if i == j else 0.0)
+        found[i, j] += scales.third**2 * (a @ b) ** 3 + (scales.third**2 * (a @ a) ** 4 if i == j else 0.0)
     return found
 
 
 def profiled(offsets, values, weights, repeats, scales):
-    """The largest log density over the amplitude of all contrasts of the values and of the repeated values' square."""
+    """The largest log density over the amplitude of all contrasts of the values and of the repeated values' square.
+
+    Each repeated value counts as often as the constants say.
+    """
+    repeats = Repeats(*(CONSTANTS.repeat_trust * each for each in repeats))
     contrasts = null_space(np.ones((1, len(values)))).T
     matrix, seen = contrasts @ covariance(offsets, weights, scales) @ contrasts.T, contrasts @ values
 
@@ -92,3 +98,27 @@ def test_repeats_add_squares_about_their_own_means():
     seen = Repeats().seen(np.array([1.0, 3.0])).seen(np.array([10.0, 10.0, 13.0]))
     assert seen.number == 3
     assert seen.square == pytest.approx(2.0 + 6.0)
+
+
+def test_a_repeated_value_counts_for_several_beside_a_model_and_says_the_same_of_the_noise():
+    repeats = Repeats(0.6, 4)
+    trusted = repeats.trusted
+    assert trusted.number == CONSTANTS.repeat_trust * 4 > 4
+    assert trusted.square / trusted.number == pytest.approx(0.6 / 4)
+    assert Repeats().trusted == Repeats()
+
+
+def found_noise(trust, monkeypatch):
+    """Of values with a wiggle that no cubic follows, of the size 0.05, where twelve repeats say that the noise is 0.01."""
+    monkeypatch.setattr("zolal.solvers.auto.likelihood.CONSTANTS", replace(CONSTANTS, repeat_trust=trust))
+    points = np.random.default_rng(4).uniform(-1.0, 1.0, (60, 2))
+    values = points @ [1.0, 2.0] + 0.05 * np.sin(40.0 * points[:, 0])
+    belief = Quadratic(points, values, np.ones(60), Repeats(12 * 0.01**2, 12), np.zeros(2), 1.0, Scales.first(2, 1.0), 60)
+    for _ in range(3):
+        belief = replace(belief, unsearched=60).fitted()
+    return belief.noise
+
+
+def test_a_few_repeats_hold_their_ground_against_many_values_that_the_model_misses(monkeypatch):
+    assert found_noise(1, monkeypatch) > 0.025
+    assert found_noise(CONSTANTS.repeat_trust, monkeypatch) < 0.02

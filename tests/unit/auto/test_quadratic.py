@@ -5,64 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from regression import SCALES, Regression, belief_of, some
 
+from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.factor import Scales
 from zolal.solvers.auto.likelihood import Repeats
 from zolal.solvers.auto.quadratic import Quadratic
-
-SCALES = Scales(curvature=0.7, third=0.2, noise=0.01)
-REPEATS = Repeats(0.03, 3)
-
-
-class Regression:
-    """Every coefficient of v + g.a + h |a|^2/2 + a.Ea/2 + T aaa by itself: v with a flat prior, the others with their prior variances."""
-
-    def __init__(self, offsets, values, weights, repeats, scales):
-        n, d = offsets.shape
-        self.upper = np.triu_indices(d)
-        same = self.upper[0] == self.upper[1]
-        common = 9.0 * d * scales.curvature**2
-        prior = np.concatenate([np.ones(d), [common], np.where(same, 2.0, 1.0) * scales.curvature**2, np.full(d**3, scales.third**2)])
-        self.scales, features = scales, np.stack([self.features(a) for a in offsets])
-        squares = np.sum(offsets**2, axis=1)
-        errors = scales.noise / weights + scales.third**3 * squares**4
-        precision = features.T @ (features / errors[:, None]) + np.diag(np.append(0.0, 1.0 / prior))
-        self.inverse = np.linalg.inv(precision)
-        self.mean = self.inverse @ (features.T @ (values / errors))
-        missed = values - features @ self.mean
-        square = missed @ (missed / errors) + self.mean[1:] @ (self.mean[1:] / prior)
-        self.amplitude = (square + repeats.square / scales.noise) / (n - 1 + repeats.number)
-
-    def features(self, a):
-        i, j = self.upper
-        cubes = np.einsum("i,j,k->ijk", a, a, a).ravel()
-        return np.concatenate([[1.0], a, [a @ a / 2], np.where(i == j, 0.5, 1.0) * a[i] * a[j], cubes])
-
-    def hessian(self, d):
-        found = np.zeros((d, d))
-        found[self.upper] = self.mean[d + 2 : d + 2 + len(self.upper[0])]
-        return found + np.triu(found, 1).T + self.mean[d + 1] * np.eye(d)
-
-    def foretold(self, a):
-        features = self.features(a) - np.eye(len(self.mean))[0]
-        own = self.scales.third**3 * (a @ a) ** 4
-        variances = [each @ self.inverse @ each + own for each in (features, self.features(a))]
-        return features @ self.mean, *np.sqrt(self.amplitude * np.array(variances))
-
-
-def belief_of(points, values, *, scales=SCALES, weights=None, repeats=REPEATS, centre=None, length=0.5, built=None):
-    n = len(points)
-    weights = np.ones(n) if weights is None else weights
-    centre = points[0] if centre is None else centre
-    built = n if built is None else built
-    return Quadratic(points, values, weights, repeats, centre, length, scales, built, least=scales.noise)
-
-
-def some(d, n, seed=0, offset=3.0):
-    rng = np.random.default_rng([seed, d, n])
-    points = offset + 0.4 * rng.standard_normal((n, d))
-    return points, 5.0 + np.sum(points**2, axis=1) + np.sum(np.sin(points), axis=1) + 0.1 * rng.standard_normal(n)
-
 
 CASES = [(1, 2), (1, 9), (2, 4), (3, 30), (5, 12), (8, 60)]
 
@@ -104,6 +52,8 @@ def test_rows_that_were_added_one_by_one_say_the_same_as_rows_that_were_factoris
     whole = belief_of(points, values)
     for name in ("value", "value_error", "amplitude", "gradient", "hessian", "covariance"):
         assert_allclose(getattr(grown, name), getattr(whole, name), rtol=1e-9, atol=1e-9)
+    for found, expected in zip(grown.measured, whole.measured, strict=True):
+        assert_allclose(found, expected, rtol=1e-6)
     assert_allclose(grown.foretold(points[4]), whole.foretold(points[4]), rtol=1e-9, atol=1e-9)
 
 
@@ -116,6 +66,8 @@ def test_a_belief_that_is_built_again_from_its_fields_has_the_same_bits():
     assert again._kept is None
     for name in ("value", "value_error", "amplitude", "gradient", "hessian", "covariance"):
         assert_array_equal(getattr(grown, name), getattr(again, name))
+    for found, expected in zip(grown.measured, again.measured, strict=True):
+        assert_array_equal(found, expected)
 
 
 def test_a_second_child_does_not_disturb_the_first():
@@ -160,7 +112,7 @@ def drawn(d, n, seed, scales, amplitude=4.0):
     hessian = scales.curvature * (half + half.T) / np.sqrt(2.0) + 3.0 * np.sqrt(d) * scales.curvature * rng.standard_normal() * np.eye(d)
     gradient = rng.standard_normal(d)
     cubes = scales.third * np.einsum("ijk,ni,nj,nk->n", rng.standard_normal((d, d, d)), offsets, offsets, offsets)
-    third = cubes + scales.third**1.5 * np.sum(offsets**2, axis=1) ** 2 * rng.standard_normal(n + 1)
+    third = cubes + scales.third * np.sum(offsets**2, axis=1) ** 2 * rng.standard_normal(n + 1)
     clean = offsets @ gradient + 0.5 * np.einsum("ni,ij,nj->n", offsets, hessian, offsets) + third
     values = np.sqrt(amplitude) * (clean + np.sqrt(scales.noise) * rng.standard_normal(n + 1))
     four = values[0] + np.sqrt(amplitude * scales.noise) * rng.standard_normal(4)
@@ -265,6 +217,116 @@ def test_several_values_at_one_point_count_as_their_mean_and_tell_the_noise():
 
 
 def test_the_best_radius_balances_noise_and_third_order_error():
-    belief = belief_of(*some(3, 20))
-    radius = belief.best_radius() / belief.length
-    assert SCALES.noise == pytest.approx(2.0 * SCALES.third**2 * radius**6)
+    """It is longer than where they are equal, since third order is told apart; with as many values as coefficients."""
+    belief = belief_of(*some(3, 20), weights=np.full(20, 0.2))
+    balance = belief.best_radius() / belief.length / CONSTANTS.stretch
+    assert SCALES.noise == pytest.approx(2.0 * SCALES.third**2 * balance**6)
+    assert belief_of(*some(3, 20), scales=SCALES._replace(third=0.0)).best_radius() == np.inf
+
+
+@pytest.mark.parametrize("more", [2.0, 1024.0])
+def test_the_best_radius_is_shorter_the_more_values_share_the_noise(more):
+    one, many = (belief_of(*some(3, 20), weights=np.full(20, each)).best_radius() for each in (1.0, more))
+    assert many == pytest.approx(one * more**-0.1)
+    few = belief_of(*some(3, 2)).best_radius()
+    assert few == pytest.approx(belief_of(*some(3, 4)).best_radius())  # fewer values than coefficients share nothing
+
+
+def naively_merged(belief):
+    """One row per place, in the order in which places were first seen."""
+    places = {}
+    for point, value, weight in zip(belief.points, belief.values, belief.weights, strict=True):
+        places.setdefault(tuple(point), []).append((value, weight))
+    points, values, weights, square, number = [], [], [], belief.repeats.square, belief.repeats.number
+    for point, seen in places.items():
+        total = sum(weight for _, weight in seen)
+        mean = sum(weight * value for value, weight in seen) / total
+        points, values, weights = [*points, point], [*values, mean], [*weights, total]
+        square += sum(weight * (value - mean) ** 2 for value, weight in seen)
+        number += len(seen) - 1
+    return np.array(points), np.array(values), np.array(weights), square, number
+
+
+def repeated(d, n, seed=0, scales=SCALES):
+    """A belief with many values at equal points, of several weights."""
+    points, values = some(d, n, seed)
+    rng = np.random.default_rng(seed)
+    which = np.append(np.arange(n), rng.integers(0, n, 2 * n))
+    values = values[which] + 0.1 * rng.standard_normal(3 * n)
+    return belief_of(points[which], values, weights=rng.integers(1, 5, 3 * n).astype(float), scales=scales)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_equal_points_are_merged_into_one_mean_and_differences_count_as_noise(seed):
+    belief = repeated(3, 10, seed)
+    merged, (points, values, weights, square, number) = belief._merged(), naively_merged(belief)
+    assert_array_equal(merged.points, points)
+    assert_allclose(merged.values, values, rtol=1e-13)
+    assert_array_equal(merged.weights, weights)
+    assert merged.repeats.square == pytest.approx(square, rel=1e-10)
+    assert merged.repeats.number == number
+
+
+def test_merging_leaves_what_is_believed():
+    """Without an error of fourth order, which belongs to a point rather than to a value."""
+    belief = repeated(3, 12, scales=Scales(0.7, 1e-9, 0.01))
+    merged = belief._merged()
+    assert len(merged.values) == 12
+    assert merged.value == pytest.approx(belief.value, rel=1e-9)
+    assert_allclose(merged.gradient, belief.gradient, rtol=1e-7, atol=1e-8)
+    assert_allclose(merged.measured[0], belief.measured[0], rtol=1e-6, atol=1e-7)
+    assert_allclose(merged.covariance / merged.amplitude, belief.covariance / belief.amplitude, rtol=1e-6, atol=1e-9)
+
+
+def test_points_that_differ_are_not_merged_and_those_that_rounding_parts_are():
+    points, values = some(3, 10)
+    belief = belief_of(points, values)
+    assert belief._merged() is belief
+    near = belief_of(np.vstack([points, points[4] + [1e-13, 0.0, 0.0]]), np.append(values, 1.0))
+    assert len(near._merged().values) == 10
+    apart = belief_of(np.vstack([points, points[4] + [1e-6, 0.0, 0.0]]), np.append(values, 1.0))
+    assert len(apart._merged().values) == 11
+
+
+def test_scales_are_looked_for_among_merged_values_under_noise_alone():
+    belief = replace(repeated(2, 8), unsearched=24)
+    fitted = belief.fitted()
+    assert len(fitted.values) == fitted.built == 8
+    assert fitted.repeats.number == belief.repeats.number + 16
+    exact = replace(belief, repeats=Repeats(), least=1e-20).fitted()
+    assert len(exact.values) == 24
+    assert exact.is_exact
+
+
+def test_a_belief_that_is_seen_from_elsewhere_keeps_its_values_and_the_absolute_sizes_of_all_but_slopes():
+    belief = belief_of(*some(3, 40))
+    centre, length = belief.centre + np.array([0.2, -0.1, 0.15]), 0.3
+    slope = [(belief.foretold(centre + h).change - belief.foretold(centre - h).change) / 2e-5 for h in 1e-5 * np.eye(3)]
+    amplitude = length**2 * (np.dot(slope, slope) + np.trace(belief.covariance)) / 3
+    seen = belief.seen_from(centre, length)
+    assert_array_equal(seen.points, belief.points)
+    assert_array_equal(seen.values, belief.values)
+    assert seen.built == 40
+    assert (seen.length, seen.repeats) == (length, belief.repeats)
+    assert_array_equal(seen.centre, centre)
+    assert seen.scales.noise * amplitude == pytest.approx(SCALES.noise * belief.amplitude, rel=1e-6)
+    for name, power in (("curvature", 2), ("third", 3)):
+        sizes = [
+            np.sqrt(a) * getattr(each.scales, name) / each.length**power for each, a in ((belief, belief.amplitude), (seen, amplitude))
+        ]
+        assert sizes[0] == pytest.approx(sizes[1], rel=1e-6)
+
+
+def test_a_belief_that_is_seen_from_elsewhere_says_about_the_same():
+    belief = belief_of(*some(3, 60))
+    centre = belief.centre + 0.1
+    seen = belief.seen_from(centre, 0.5)
+    slope = 2 * centre + np.cos(centre)
+    assert np.linalg.norm(seen.gradient - slope) <= 3.0 * np.sqrt(np.trace(seen.covariance))
+    assert np.linalg.norm(seen.measured[0] - slope) <= 3.0 * np.sqrt(np.trace(seen.measured[1]))
+
+
+@pytest.mark.parametrize(("n", "repeats", "plenty"), [(599, Repeats(0.1, 3), False), (600, Repeats(0.1, 3), True), (700, Repeats(), False)])
+def test_there_is_plenty_once_noisy_values_are_as_many_as_one_can_factorise(n, repeats, plenty):
+    assert CONSTANTS.most_points == 600
+    assert belief_of(np.zeros((n, 2)), np.zeros(n), repeats=repeats).is_plenty is plenty

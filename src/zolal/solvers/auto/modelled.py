@@ -285,7 +285,7 @@ class Modelled(Solver[ModelledState]):
         pulled = form.gradient(z, gradient, multipliers)
         residual = euclidean_residual(form.region, form.regularizer, z, pulled, form.value(z))
         kkt = KKT(here.said.stationarity / typical, form.equalities.violation(x), residual, 2.0, True, self._error(state, here))
-        errors = multiplier_errors(rows, here.said.multipliers, belief.covariance, across)[: len(multipliers)]
+        errors = multiplier_errors(rows, here.said.multipliers, belief.measured[1], across)[: len(multipliers)]
         value = belief.value + form.problem.regularizer.value(x)
         return Certified(Candidate(z, multipliers, gradient), value, belief.value_error, kkt, errors, here.said.deviations)
 

@@ -89,8 +89,9 @@ class Quadratic:
             repeats=self.repeats.seen(values) if len(values) > 1 else self.repeats,
             unsearched=self.unsearched + 1,
         )
-        factor = self._factor
-        object.__setattr__(new, "_kept", factor.grown(self._row(factor, point, len(values)), mean - self._origin))
+        if new.is_exact == self.is_exact:  # else other columns are needed
+            factor = self._factor
+            object.__setattr__(new, "_kept", factor.grown(self._row(factor, point, len(values)), mean - self._origin))
         return new
 
     def moved(self, centre: np.ndarray, length: float) -> "Quadratic":

@@ -1,0 +1,60 @@
+"""Factors of small dense matrices against NumPy's solutions."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.linalg import LinAlgError
+
+from zolal.solvers.auto.dense import factorized, solved
+
+
+def positive(d, seed=0):
+    half = np.random.default_rng([seed, d]).standard_normal((d, d + 2))
+    return half @ half.T + 0.1 * np.eye(d)
+
+
+@pytest.mark.parametrize("d", [1, 2, 7, 40])
+@pytest.mark.parametrize("columns", [None, 1, 5])
+def test_what_is_solved_is_the_inverse_times_the_right_side(d, columns):
+    matrix = positive(d)
+    right = np.random.default_rng(1).standard_normal(d if columns is None else (d, columns))
+    found = solved(factorized(matrix), right)
+    assert_allclose(found.reshape(right.shape), np.linalg.solve(matrix, right), rtol=1e-7, atol=1e-9)
+
+
+def test_the_upper_triangle_is_not_read_and_nothing_is_overwritten():
+    matrix, right = positive(6), np.arange(6.0)
+    expected = np.linalg.solve(matrix, right)
+    spoilt = np.tril(matrix) + np.triu(np.full((6, 6), np.nan), 1)
+    before, kept = spoilt.copy(), right.copy()
+    factor = factorized(spoilt)
+    found = solved(factor, right)
+    assert_allclose(found.ravel(), expected, rtol=1e-9)
+    assert_allclose(np.tril(factor) @ np.tril(factor).T, matrix, rtol=1e-12)
+    assert_array_equal(spoilt, before)
+    assert_array_equal(right, kept)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_the_order_in_memory_does_not_matter(order):
+    matrix, right = np.array(positive(5), order=order), np.array(np.eye(5), order=order)
+    assert_allclose(solved(factorized(matrix), right), np.linalg.inv(matrix), rtol=1e-8, atol=1e-10)
+    assert_allclose(matrix, positive(5))
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        np.diag([1.0, -1.0, 2.0]),
+        np.diag([1.0, 2.0, 0.0]),
+        np.array([[1.0, 2.0], [2.0, 1.0]]),
+        np.diag([1.0, np.nan, 1.0]),
+        np.diag([1.0, 1.0, np.inf]),
+        np.array([[1.0, 0.0], [np.nan, 1.0]]),
+        np.array([[-1.0]]),
+    ],
+    ids=["negative", "singular", "saddle", "nan inside", "infinite last", "nan below", "one"],
+)
+def test_what_is_not_positive_definite_is_refused(matrix):
+    with pytest.raises(LinAlgError, match="not positive definite"):
+        factorized(matrix)

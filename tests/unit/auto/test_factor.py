@@ -1,0 +1,101 @@
+"""The growing factor of K and what is solved by it, against inverses of the whole matrix."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from zolal.solvers.auto.factor import BLOCK, Factor, Scales, kernel, matrix
+
+SCALES = Scales(curvature=0.6, third=0.2, noise=0.05)
+
+
+def data(d, n, seed=0):
+    rng = np.random.default_rng([seed, d, n])
+    offsets = 0.7 * rng.standard_normal((n, d)) / np.sqrt(d)
+    return offsets, rng.standard_normal(n)
+
+
+def covariance_of(offsets):
+    return matrix(offsets @ offsets.T, offsets.shape[1], SCALES, np.full(len(offsets), SCALES.noise))
+
+
+def built(offsets, values, bent):
+    return Factor.built(covariance_of(offsets), offsets, values, bent)
+
+
+def grown(offsets, values, bent, first):
+    """Built of the first rows, and grown by the others one by one."""
+    whole = covariance_of(offsets)
+    factor = built(offsets[:first], values[:first], bent)
+    for n in range(first, len(values)):
+        factor = factor.grown((whole[n, :n], float(whole[n, n]), offsets[n]), float(values[n]))
+    return factor
+
+
+def columns_of(offsets, bent):
+    return np.array([np.concatenate([a, a * (a @ a)]) if bent else a for a in offsets])
+
+
+@pytest.mark.parametrize("bent", [False, True])
+@pytest.mark.parametrize(("d", "n", "first"), [(1, 5, 5), (3, 20, 1), (4, 40, 7), (3, BLOCK + 30, BLOCK + 30), (2, BLOCK + 20, BLOCK - 5)])
+def test_everything_that_is_solved_is_what_the_inverse_says(d, n, first, bent):
+    offsets, values = data(d, n)
+    factor = grown(offsets, values, bent, first)
+    inverse, columns, ones = np.linalg.inv(covariance_of(offsets)), columns_of(offsets, bent), np.ones(n)
+    close = dict(rtol=1e-8, atol=1e-9)
+    assert_allclose(factor.lower @ factor.lower.T, covariance_of(offsets), rtol=1e-10, atol=1e-12)
+    assert_allclose(factor.lower @ factor.columns, columns, **close)
+    assert_allclose(factor.products, columns.T @ inverse @ columns, **close)
+    assert_allclose(factor.with_ones, columns.T @ inverse @ ones, **close)
+    assert_allclose(factor.with_values, columns.T @ inverse @ values, **close)
+    assert factor.ones_with_values == pytest.approx(ones @ inverse @ values, rel=1e-8, abs=1e-9)
+    assert factor.ones_square == pytest.approx(ones @ inverse @ ones, rel=1e-8)
+    assert_array_equal(factor.offsets, offsets)
+    assert (factor.dimension, factor.number) == (d, n)
+
+
+@pytest.mark.parametrize("n", [1, 30, 2 * BLOCK + 9])
+def test_solving_back_is_by_the_transpose(n):
+    offsets, values = data(3, n)
+    factor = built(offsets, values, False)
+    for right in (values, np.column_stack([values, np.ones(n)])):
+        assert_allclose(factor.lower.T @ factor.solved_back(right), right, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("bent", [False, True])
+def test_the_mean_and_what_is_left_of_the_values_are_those_of_least_squares(bent):
+    """The columns are for what is asked of the factor; they change nothing in v, alpha and the square."""
+    offsets, values = data(3, 25)
+    factor, inverse = built(offsets, values, bent), np.linalg.inv(covariance_of(offsets))
+    mean = np.sum(inverse @ values) / np.sum(inverse)
+    assert factor.mean == pytest.approx(mean, rel=1e-8)
+    assert_allclose(factor.alpha, inverse @ (values - mean), rtol=1e-7, atol=1e-9)
+    assert factor.square == pytest.approx((values - mean) @ inverse @ (values - mean), rel=1e-8)
+
+
+@pytest.mark.parametrize("bent", [False, True])
+def test_a_second_child_leaves_the_first_and_the_parent(bent):
+    offsets, values = data(3, 14)
+    whole = covariance_of(offsets)
+    parent = built(offsets[:10], values[:10], bent)
+
+    def child(n):
+        return parent.grown((whole[n, :10], float(whole[n, n]), offsets[n]), float(values[n]))
+
+    before, first = parent.columns.copy(), child(10)
+    kept = first.columns.copy()
+    second = child(11)
+    assert_array_equal(parent.columns, before)
+    assert_array_equal(first.columns, kept)
+    assert not np.allclose(second.columns[-1], kept[-1])
+    assert_array_equal(first.products, parent.products + np.outer(kept[-1], kept[-1]))
+
+
+def test_what_lies_beyond_third_order_is_as_large_as_third_order_over_one_length():
+    own = SCALES.fourth(1.0)
+    assert own == pytest.approx(SCALES.third**2)
+    assert SCALES.fourth(4.0) == pytest.approx(own * 2.0**8)  # at twice the length
+    a = np.array([0.6, 0.8])
+    plain = kernel(SCALES, a, a[None, :])[0]
+    diagonal = matrix(np.array([[1.0]]), 2, SCALES, np.array([SCALES.noise]))[0, 0]
+    assert diagonal == pytest.approx(plain + SCALES.noise + SCALES.third**2, rel=1e-12)

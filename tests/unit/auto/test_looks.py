@@ -1,0 +1,47 @@
+"""How far the solver for few variables looks, and when it looks again at what it has seen."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from regression import belief_of
+
+from zolal import Problem
+from zolal.solvers.auto.constants import CONSTANTS
+from zolal.solvers.auto.likelihood import Repeats
+from zolal.solvers.auto.modelled import Modelled
+from zolal.solvers.auto.plan import Here
+
+D = 2
+
+
+def looks_of(n, repeats, ks):
+    """Where the looks of some iterations go, with the belief: of n values of x_0 about 0."""
+    solver, rng = Modelled(), np.random.default_rng(n)
+    points = np.vstack([np.zeros(D), 0.1 * rng.standard_normal((n - 1, D))])
+    belief = belief_of(points, points[:, 0] + 0.01 * rng.standard_normal(n), repeats=repeats, length=0.1)
+    state = replace(solver.init(Problem(lambda x: 0.0, D), np.zeros(D), 0), belief=belief, radius=0.1, last_length=0.1)
+    terrain = solver._terrain(state)
+    here = Here.at(terrain, terrain.rows(belief.centre), belief, state.radius)
+    return belief, np.array([solver._look(replace(state, k=k), terrain, here).asked for k in ks])
+
+
+def test_looks_under_noise_have_two_lengths_by_turns():
+    belief, asked = looks_of(30, Repeats(0.001, 4), range(4))
+    longest = min(belief.best_radius(), CONSTANTS.longest_look * 0.1)
+    assert CONSTANTS.look_lengths[0] != CONSTANTS.look_lengths[1]
+    assert_allclose(np.linalg.norm(asked, axis=1), longest * np.resize(CONSTANTS.look_lengths, 4))
+
+
+def test_looks_without_noise_go_half_of_what_a_step_may_go():
+    _, asked = looks_of(30, Repeats(), range(4))
+    assert_allclose(np.linalg.norm(asked, axis=1), CONSTANTS.look_radius * 0.1)
+
+
+@pytest.mark.parametrize(("n", "again"), [(CONSTANTS.most_points - 1, False), (CONSTANTS.most_points, True)])
+def test_once_there_is_plenty_all_looks_but_a_few_go_to_points_that_were_seen(n, again):
+    every = CONSTANTS.look_elsewhere
+    belief, asked = looks_of(n, Repeats(0.001, 4), [1, every - 1, every, 2 * every, 2 * every + 1])
+    seen = [bool((belief.points == point).all(axis=1).any()) for point in asked]
+    assert seen == [again, again, False, False, again]
