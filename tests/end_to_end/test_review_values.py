@@ -291,3 +291,19 @@ def test_a_nonsmooth_objective_is_improved_and_its_end_is_no_false_success(seed)
     assert not found.success or f(found.x) <= 1e-2
     assert found.status in (Status.STALLED, Status.MAX_EVALUATIONS, Status.CONVERGED)
     assert found.message
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("step", [1.0, 0.1])
+def test_a_function_with_steps_is_followed_down_and_never_called_solved(step, seed):
+    def f(x):
+        return float(np.sum((step * np.round(x / step) - 3.0) ** 2))
+
+    found = minimize(f, np.zeros(4), maxfev=600, rng=seed)
+    assert f(found.x) <= 0.01 * f(np.zeros(4))
+    assert not found.success
+
+
+def test_variables_that_do_not_matter_are_no_steps():
+    found = minimize(lambda x: float((x[0] - 3.0) ** 2 + np.cosh(x[1])), np.zeros(6), maxfev=600, rng=0)
+    assert found.success and found.fun == pytest.approx(1.0, abs=1e-6)

@@ -115,7 +115,7 @@ class Modelled(Solver[ModelledState]):
         assert state.rows is not None
         here = Here.at(terrain, state.rows, belief, state.radius, state.gradient_size * self._typical(state))
         state = self._measured(state, here)
-        if belief.is_flat and len(belief.values) > 1:  # the values say nothing yet: go farther
+        if (belief.is_flat and len(belief.values) > 1) or belief.is_plateau:  # the values say nothing yet: go farther
             state = replace(state, radius=2.0 * state.radius, last_length=math.inf)
             return self._look(state, terrain, here) or replace(state, is_stuck=True)
         if state.gradient_size == 0.0 and len(belief.values) > belief.dimension:
@@ -188,7 +188,7 @@ class Modelled(Solver[ModelledState]):
         """
         belief = state.belief
         assert belief is not None
-        return math.inf if belief.grain else here.said.error * math.sqrt(max(state.surprise, 1.0)) / self._typical(state)
+        return math.inf if belief.grain or belief.is_plateau else here.said.error * math.sqrt(max(state.surprise, 1.0)) / self._typical(state)
 
     def _look(self, state: ModelledState, terrain: Terrain, here: Here, covariance: np.ndarray | None = None) -> ModelledState | None:
         """With a look as the next evaluation; None where the constraints leave no way to look along."""
@@ -290,13 +290,15 @@ class Modelled(Solver[ModelledState]):
         return Certified(Candidate(z, multipliers, gradient), value, belief.value_error, kkt, errors, here.said.deviations)
 
     def _answer(self, state: ModelledState, terrain: Terrain) -> np.ndarray:
+        """The centre; with noise the model's minimiser, as far from it as looks have gone."""
         belief = state.belief
         assert belief is not None
         if belief.is_exact:
             return belief.centre
         rows = terrain.rows(belief.centre) if state.rows is None or state.measured is not belief.centre else state.rows
         here = Here.at(terrain, rows, belief, state.radius, state.gradient_size * self._typical(state))
-        step = Stepper(terrain).minimiser(Model(belief.centre, here.slope.gradient, belief.hessian), rows, state.radius, state.bend)
+        model, covered = Model(belief.centre, here.slope.gradient, belief.hessian), min(state.radius, self._longest(state))
+        step = Stepper(terrain).minimiser(model, rows, covered, state.bend)
         return step.point if step.gain > 0.0 else belief.centre
 
     def measures_at(self, state: ModelledState) -> tuple[MirrorMap, float]:

@@ -111,8 +111,10 @@ class _Way(NamedTuple):
 
 def _along(covariance: np.ndarray, normals: np.ndarray) -> tuple[np.ndarray, float]:
     """The covariance across the normals taken out, and the root of its trace."""
-    half = covariance - normals.T @ (normals @ covariance)
-    left = half - (half @ normals.T) @ normals
+    left = covariance
+    if len(normals):
+        half = covariance - normals.T @ (normals @ covariance)
+        left = half - (half @ normals.T) @ normals
     return left, math.sqrt(max(float(np.trace(left)), 0.0))
 
 
@@ -141,13 +143,15 @@ class _Active:
 
     def pressed(self, gradient: np.ndarray, multipliers: np.ndarray, covariance: np.ndarray) -> np.ndarray:
         """Which of the normals hold x back by more than the doubt of the gradient along them; equalities and fixed variables always do."""
+        if self.always.all():  # nothing else is there
+            return self.always
         pull = gradient + self.rows.jacobian.T @ multipliers
         forces = np.append(np.abs(multipliers * self.rows.lengths)[self.which], (-self.bounds * pull)[self.bounds != 0])
         return self.always | (forces > np.sqrt(self.variances(covariance)))
 
     def variances(self, covariance: np.ndarray) -> np.ndarray:
         """Of the gradient along each normal, as far as the equalities leave it: what lies across them is never measured, nor needed."""
-        normals, always = self.normals, self.span(self.always)
+        normals, always = self.normals, self._always_spanned
         within = normals - (normals @ always.T) @ always
         lengths = np.linalg.norm(within, axis=1)
         within = np.where(lengths > 1e-9, 1.0, 0.0)[:, None] * within / np.maximum(lengths, 1e-300)[:, None]
@@ -158,8 +162,15 @@ class _Active:
         """Which of the normals are those of equalities and fixed variables."""
         return np.append(self.rows.are_equalities[self.which], self.fixed[self.bounds != 0])
 
+    @cached_property
+    def _always_spanned(self) -> np.ndarray:
+        return self._spanned(self.always)
+
     def span(self, chosen: np.ndarray) -> np.ndarray:
         """Orthonormal rows that span the chosen normals."""
+        return self._always_spanned if np.array_equal(chosen, self.always) else self._spanned(chosen)
+
+    def _spanned(self, chosen: np.ndarray) -> np.ndarray:
         stacked = self.normals[chosen]
         if not len(stacked):
             return stacked

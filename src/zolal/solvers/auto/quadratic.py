@@ -28,6 +28,7 @@ from zolal.solvers.auto.factor import EPS, JITTER, Factor, Scales, kernel, matri
 from zolal.solvers.auto.likelihood import Likelihood, Repeats
 from zolal.solvers.auto.measured import Measured
 
+PLATEAU = 0.1  # lengths: how far away equal values say that f has steps
 SAME_PLACE = 9  # decimals of a length to which points are the same
 
 
@@ -150,6 +151,16 @@ class Quadratic:
     def is_flat(self) -> bool:
         """Whether every value is the same."""
         return not float(np.ptp(self.values)) > 0.0
+
+    @cached_property
+    def is_plateau(self) -> bool:
+        """Whether, about one length away, equal values lie in all directions that were looked at: f has steps, and the centre is on one."""
+        there = np.einsum("ij,ij->i", self._offsets, self._offsets) >= PLATEAU**2
+        level = self.values[np.argmin(np.linalg.norm(self.points - self.centre, axis=1))]
+        same = there & (self.values == level)
+        if not self.is_exact or np.sum(same) < min(self.dimension, np.sum(there)) or not same.any():
+            return False
+        return bool(np.linalg.matrix_rank(self._offsets[same]) == np.linalg.matrix_rank(self._offsets[there]))
 
     @property
     def is_exact(self) -> bool:
