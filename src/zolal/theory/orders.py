@@ -12,7 +12,7 @@ def order_terms(d: int, p: float, epsilon: float) -> Explained:
     """The sum of the three terms of Theorem 6.1 for Rademacher directions, without their constants (Eq. (6.1), label `R-sm`).
 
     Up to p = 2 ln d: p d^{2/p} eps^-3 + p^2 d eps^-2 + p^3 d^{2-2/p}; beyond: ln d (eps^-3 + p d^{1-2/p} eps^-2 + p^2 d^{2-4/p}).
-    Differs from the paper: nothing.
+    Implements Theorem 6.1, label `thm:rad_qnorm`. Differs from the paper: nothing.
     """
     _check("order_terms", d, p)
     epsilon = positive("order_terms(epsilon=...)", epsilon)
