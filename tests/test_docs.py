@@ -32,7 +32,7 @@ def resolve(path):
     raise ImportError(path)
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/tutorial.md", "docs/extending.md"])
+@pytest.mark.parametrize("document", ["README.md", "docs/tutorial.md", "docs/extending.md", "docs/limits.md"])
 def test_every_python_block_runs(document, capsys):
     names = {}
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / document).read_text(), flags=re.M | re.S)
