@@ -9,6 +9,7 @@ from zolal.theory.estimator_bounds import bias_bound, difference_bound, second_m
 from zolal.theory.multistage import stage_evaluations, stage_settings
 from zolal.theory.orders import euclidean_order, high_accuracy_boundary, order_terms, stage_order_terms
 from zolal.theory.parameters import Settings, best_p, settings
+from zolal.theory.reach import region_bound
 from zolal.theory.stages import first_penalty, penalty_scale, range_bound, stage_constants, stage_count_bound, stage_penalties
 
 
@@ -39,6 +40,7 @@ __all__ = [
     "order_terms",
     "penalty_scale",
     "range_bound",
+    "region_bound",
     "second_moment_bound",
     "settings",
     "stage_constants",
