@@ -223,7 +223,7 @@ def test_6_7_order_of_the_stages_is_that_of_the_paper(d, p, epsilon):
     assert next(iter(found.terms.items())) == next(iter(theory.order_terms(d, p, epsilon).terms.items()))
 
 
-@pytest.mark.parametrize("p", [2.0, 3.0, 4.0])
+@pytest.mark.parametrize("p", [2.0, 3.0, 4.0, 40.0])
 def test_6_7_what_stages_cost_stays_below_a_multiple_of_the_order(p):
     """One constant serves for all d and epsilon at a fixed p: the first stage against p^5 d^{4-6/p}, the others against eps^-3."""
     c = Constants(L_f=1.0, M_f=1.0, sigma=1.0, M_c=1.0, L_c=1.0, Mbar_c=1.0, beta=1.0, D_X=1.0, Phi_gap=1.0)
