@@ -1,4 +1,4 @@
-"""Hypothesis profiles, the folder of public data, a generator."""
+"""Hypothesis profiles, the folder of public data, the paper, a generator."""
 
 import os
 from pathlib import Path
@@ -21,6 +21,15 @@ def public_data(monkeypatch):
         pytest.skip("needs the public data: name its folder by ZOLAL_DATA (docs/data.md)")
     monkeypatch.setenv("ZOLAL_DATA", str(PUBLIC_DATA))
     return PUBLIC_DATA
+
+
+@pytest.fixture
+def paper():
+    """The TeX source of the paper, which lies beside the public data; tests that need it are skipped where it is not."""
+    sources = sorted((PUBLIC_DATA.parent / "paper").glob("*.tex"))
+    if not sources:
+        pytest.skip(f"needs the paper's TeX source in {PUBLIC_DATA.parent / 'paper'}: ZOLAL_DATA names the folder `data` beside `paper`")
+    return sources[0].read_text(encoding="utf-8")
 
 
 @pytest.fixture

@@ -31,8 +31,10 @@ LAYERS = {
     "estimators": 3,
     "lagrangian": 3,
     "theory": 3,
+    "theory.multistage": 3.1,  # puts the stages' constants into the settings of one run
     "kkt": 3.5,  # estimates from the values of an estimator's batch
     "solvers": 4,
+    "solvers.multistage": 4.1,  # its stages are runs of Algorithm 1
     "interrupts": 5,
     "faults": 5,
     "recording": 5,

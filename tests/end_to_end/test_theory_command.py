@@ -1,5 +1,6 @@
 """`zolal theory`, as a user runs it."""
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from zolal import theory
+from zolal.cli.theory import FLAGS, MEANINGS
 
 COMMAND = str(Path(sys.executable).parent / "zolal")
 QUANTITIES = ("S_p", "sixth", "L_v", "sigma_bar2", "mu", "L_mu", "eta", "alpha", "nu", "n_0", "n", "Delta_0", "K", "evaluations")
@@ -33,6 +35,8 @@ def test_the_table_names_every_quantity_and_the_bounds():
         "Theorem 5.1",
         "Theorem 5.2",
         "Theorem 6.1",
+        "Theorem 6.2",
+        "Algorithm 2",
         "high accuracy",
         "best p",
         "sqrt of the largest",
@@ -52,6 +56,11 @@ def test_json_holds_what_the_library_computes():
     assert found["feasibility_bound"]["value"] == theory.feasibility_bound(constants, geometry, expected.parameters)
     assert found["order_terms"]["terms"] == theory.order_terms(64, 3.0, 0.1).terms
     assert found["high_accuracy_boundary"]["value"] == theory.high_accuracy_boundary(64, 3.0)
+    stages = theory.stage_settings(constants, geometry, 0.1, 2.0)
+    assert [stage["K"] for stage in found["stages"]] == [stage.K for stage in stages]
+    assert [stage["epsilon"] for stage in found["stages"]] == [stage.epsilon for stage in stages]
+    assert found["stage_evaluations"]["value"] == theory.stage_evaluations(stages)
+    assert found["stage_order_terms"]["terms"] == theory.stage_order_terms(64, 3.0, 0.1).terms
     p, fewest = theory.best_p(constants, 64, 0.1, 2.0, 0.05)
     assert (found["best_p"]["p"], found["best_p"]["evaluations"]["value"]) == (p, fewest)
 
@@ -91,6 +100,20 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(tmp_path, text, arguments, se
     assert done.stderr.startswith("zolal: ")
     assert done.stderr.count("\n") == 1
     assert sentence in done.stderr
+
+
+def test_every_flag_says_what_it_is():
+    shown = " ".join(run("--help").stdout.split())
+    for name, words in (FLAGS | MEANINGS).items():
+        assert f"--{name} " in shown
+        assert words.split()[0] in shown
+    assert set(MEANINGS) == {field.name for field in dataclasses.fields(theory.Constants)}
+
+
+def test_the_range_of_phi_is_for_the_stages_alone():
+    narrow, wide = printed("--d", 64), printed("--d", 64, "--Phi_range", 50)
+    assert narrow["evaluations"] == wide["evaluations"]
+    assert narrow["stage_evaluations"]["value"] < wide["stage_evaluations"]["value"]
 
 
 def test_plot_writes_a_png_and_an_svg(tmp_path):

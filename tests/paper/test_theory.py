@@ -197,6 +197,61 @@ def test_6_5_and_6_6_stage_parameters_are_those_of_the_paper(c, geometry, epsilo
     assert stages[-1][0] <= epsilon * (1 + 1e-9)
 
 
+@cases
+def test_b_4_and_theorem_6_2_stages_together_cost_what_they_cost_one_by_one(c, geometry, epsilon, rho):
+    stages = theory.stage_settings(c, geometry, epsilon, rho)
+    expected = [theory.settings(known, geometry, accuracy, rho) for accuracy, known in theory.stage_constants(c, geometry, epsilon, rho)]
+    assert [float(stage.K) for stage in stages] == [float(one.K) for one in expected]
+    total = theory.stage_evaluations(stages)
+    assert total == pytest.approx(sum(2 * float(one.n_0) + 4 * float(one.n) * float(one.K) for one in expected))
+    assert list(total.terms.values()) == [float(one.evaluations) for one in expected]
+    assert theory.range_bound(c, rho) == pytest.approx(c.Phi_gap + 2 * c.m * rho * c.Mbar_c**2)
+    later = [float(stage.epsilon) for stage in stages[1:]]
+    if later:  # Appendix B: the sum over s >= 2 of eps_s^-3 is at most (8/7 + 1) eps^-3
+        assert sum(accuracy**-3 for accuracy in later) <= (15 / 7) * epsilon**-3 * (1 + 1e-9)
+
+
+@given(d=st.integers(3, 10**9), p=st.floats(2, 100), epsilon=accuracies)
+def test_6_7_order_of_the_stages_is_that_of_the_paper(d, p, epsilon):
+    found = theory.stage_order_terms(d, p, epsilon)
+    if p <= 2 * math.log(d):
+        expected = [p * d ** (2 / p) / epsilon**3, p**5 * d ** (4 - 6 / p)]
+    else:
+        expected = [math.log(d) / epsilon**3, p**4 * d ** (4 - 8 / p) * math.log(d)]
+    np.testing.assert_allclose(list(found.terms.values()), expected, rtol=1e-12)
+    assert found == pytest.approx(sum(expected))
+    assert next(iter(found.terms.items())) == next(iter(theory.order_terms(d, p, epsilon).terms.items()))
+
+
+@pytest.mark.parametrize("p", [2.0, 3.0, 4.0, 40.0])
+def test_6_7_what_stages_cost_stays_below_a_multiple_of_the_order(p):
+    """One constant serves for all d and epsilon at a fixed p: the first stage against p^5 d^{4-6/p}, the others against eps^-3."""
+    c = Constants(L_f=1.0, M_f=1.0, sigma=1.0, M_c=1.0, L_c=1.0, Mbar_c=1.0, beta=1.0, D_X=1.0, Phi_gap=1.0)
+    first, later = [], []
+    for d, epsilon in itertools.product((10**2, 10**4, 10**6, 10**8), (1e-4, 1e-7, 1e-10)):
+        costs = list(theory.stage_evaluations(theory.stage_settings(c, Geometry(d, p, 0.1), epsilon)).terms.values())
+        leading, initial = theory.stage_order_terms(d, p, epsilon).terms.values()
+        first.append(costs[0] / initial)
+        if len(costs) > 1:
+            later.append(sum(costs[1:]) / leading)
+    assert max(first) <= 2 * first[0]
+    assert max(later) <= 20 * min(later)
+
+
+@given(d=st.integers(3, 10**9), epsilon=accuracies)
+def test_corollaries_6_1_and_6_2_the_euclidean_order(d, epsilon):
+    """d eps^-3; the terms of both theorems at p = 2 with L_v = 1 in them add nothing of a higher order."""
+    order = theory.euclidean_order(d, epsilon)
+    assert order == pytest.approx(d / epsilon**3)
+    for terms in (theory.order_terms(d, 2.0, epsilon), theory.stage_order_terms(d, 2.0, epsilon)):
+        assert order <= terms <= 50 * order
+    c = Constants(L_f=1.0, M_f=1.0, sigma=1.0, M_c=1.0, L_c=1.0, Mbar_c=1.0, beta=1.0, D_X=1.0, Phi_gap=1.0)
+    single = theory.settings(c, Geometry(d, 2.0), epsilon).evaluations
+    staged = theory.stage_evaluations(theory.stage_settings(c, Geometry(d, 2.0), epsilon))
+    assert 1e4 <= single / order <= 1e7
+    assert 1e4 <= staged / order <= 1e10
+
+
 def test_penalties_that_would_not_grow_are_refused():
     with pytest.raises(InvalidArgumentError, match="exceed 1/2"):
         theory.stage_penalties(0.5, 10.0)

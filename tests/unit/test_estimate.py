@@ -1,5 +1,7 @@
 """Constants from data, on problems whose constants are known in closed form."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.optimize import NonlinearConstraint
@@ -7,7 +9,7 @@ from scipy.optimize import NonlinearConstraint
 import zolal
 from zolal import Problem, theory
 from zolal.regularizers import L1
-from zolal.sets import Box
+from zolal.sets import Box, ConvexSet, L1Ball, L2Ball, LqBall, NonNegative, Product, Simplex
 
 A, B, NOISE = np.linspace(0.5, 2.0, 12), np.linspace(-1.0, 1.0, 12), 0.05
 
@@ -92,3 +94,43 @@ def test_a_path_is_visited():
     along = theory.estimate_constants(quadratic(), x0, path=[0.5 * x0, 0.1 * x0], maxfev=2000, radius=1e-3).constants.beta
     assert near == pytest.approx(np.linalg.norm(x0), rel=0.02)
     assert along == pytest.approx(0.1 * np.linalg.norm(x0), rel=0.02)
+
+
+@pytest.mark.parametrize("q", [1.0, 1.2, 1.5, 2.0, 4.0])
+@pytest.mark.parametrize("region", [Box(-1.0, 2.0), L1Ball(1.5), L2Ball(2.0), LqBall(3.0, 1.2), LqBall(1.3, 0.7), Simplex(2.0)], ids=repr)
+def test_the_bound_of_a_set_is_reached_and_never_exceeded(region, q, rng):
+    """The extreme points are enumerated by projecting far corners and far axes; random far points never lie beyond."""
+    for part, size in ((region, 4), (Product([(region, 3), (Box(-0.5, 0.1), 2)]), 5)):
+        bound = theory.region_bound(part, size, q)
+        corners = np.array(list(itertools.product((-1.0, 1.0), repeat=size)))
+        axes = np.eye(size)
+        if isinstance(part, Product):
+            corners = np.concatenate(
+                [corners, np.concatenate([np.kron(axes[:3, :3], np.ones((4, 1))), np.tile(corners[:4, 3:], (3, 1))], axis=1)]
+            )
+        points = [part.project(1e6 * point) for point in (*corners, *axes, *rng.standard_normal((200, size)))]
+        lengths = [np.sum(np.abs(x) ** q) ** (1 / q) for x in points]
+        assert max(lengths) == pytest.approx(bound, rel=1e-5)
+
+
+def test_the_bound_of_other_sets_is_infinite_or_unknown():
+    class Mine(ConvexSet):
+        def project(self, x):
+            return x
+
+        def contains(self, x, tolerance=0.0):
+            return True
+
+    assert theory.region_bound(Box(0.0, np.inf), 3, 2.0) == np.inf
+    assert theory.region_bound(Product([(Mine(), 2), (NonNegative(), 1)]), 3, 2.0) == np.inf
+    assert theory.region_bound(Product([(Mine(), 2), (Simplex(), 1)]), 3, 2.0) is None
+
+
+def test_d_x_is_that_of_a_bounded_set_and_says_so_otherwise():
+    x0 = np.full(12, 0.35)
+    inside = theory.estimate_constants(quadratic(region=Box(-1.0, 2.0)), x0, p=3.0)
+    assert pytest.approx(12 ** (2 / 3) * 2) == inside.constants.D_X
+    assert not any("D_X" in note for note in inside.notes)
+    free = theory.estimate_constants(quadratic(), x0)
+    assert free.constants.D_X < 3.0
+    assert any("D_X is that of the points seen: X is unbounded" in note for note in free.notes)

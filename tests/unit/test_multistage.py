@@ -94,8 +94,8 @@ def test_stages_with_the_parameters_of_the_theory():
     """Theorem 6.2's stages: penalties, accuracies and counts go into Algorithm 1 as they are; they are far too many to run."""
     constants = theory.Constants(L_f=1.0, M_f=2.0, sigma=0.1, M_c=1.2, L_c=1.0, Mbar_c=0.5, beta=0.9, D_X=1.2, Phi_gap=2.0)
     geometry = theory.Geometry(6, 3.0, 0.1)
-    chosen = [theory.settings(c, geometry, accuracy) for accuracy, c in theory.stage_constants(constants, geometry, 1e-3)]
-    solver = MultiStage([Stage(MDLAL.from_theory(found), int(found.K)) for found in chosen])
+    chosen = theory.stage_settings(constants, geometry, 1e-3)
+    solver = MultiStage.from_theory(chosen)
     assert len(solver.stages) == len(theory.stage_penalties(float(chosen[0].mu), float(chosen[-1].mu))) >= 2
     state = solver.init(PROBLEM, PROBLEM.x0, seed=0)
     assert len(solver.ask(state)) == 2 * int(chosen[0].n_0)
@@ -103,3 +103,22 @@ def test_stages_with_the_parameters_of_the_theory():
     assert len(solver.ask(state)) == 4 * int(chosen[0].n)
     assert solver.stages[0].solver.penalty_schedule(0) == float(chosen[0].mu)
     assert solver.stages[0].solver.dual_step_schedule(0) == pytest.approx(1.0 / float(chosen[0].K))
+    for stage, found in zip(solver.stages, chosen, strict=True):
+        assert (stage.num_steps, stage.solver.output_rule) == (int(found.K), "random")
+        assert stage.solver.step_size_schedule(0) == float(found.eta)
+        assert stage.solver.estimator.num_directions == int(found.n)
+
+
+def test_slacks_start_anew_in_each_stage_and_never_violate_more():
+    """g(x) + s is least in absolute value at s = [-g(x)]_+, so neither ||c|| nor the gap at the next stage's start grows."""
+    problem = zolal.Problem(lambda x: float(np.sum((x - 1.0) ** 2)), 3, dict(type="ineq", fun=lambda x: 1.0 - x @ x), x0=np.full(3, 0.2))
+    first = Stage(MDLAL(Momentum(4, 1e-4), 0.05, 1.0, 0.5), 6)
+    solver, evaluate = MultiStage([first, Stage(first.solver)]), MapEvaluator(problem)
+    state, alone = solver.init(problem, problem.x0, seed=1), first.solver.init(problem, problem.x0, stage_seed(1, 1))
+    for _ in range(6):
+        state = solver.tell(state, evaluate(solver.ask(state)).values)
+        alone = first.solver.tell(alone, evaluate(first.solver.ask(alone)).values)
+    assert state.stage == 2
+    np.testing.assert_array_equal(state.x, alone.x)
+    assert state.z[3] == max(1.0 - state.x @ state.x, 0.0) != alone.z[3]
+    assert np.linalg.norm(state.c) <= np.linalg.norm(alone.c)

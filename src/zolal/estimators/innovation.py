@@ -29,9 +29,9 @@ class Innovation(Estimator):
     With orthogonal directions, which have length sqrt(d), a gain of 1 makes s agree with every slope of the sweep: its error is that of
     the directions not yet measured and of the slopes that have grown old, proportional to ||grad f - s|| and not to ||grad f||. The gain
     follows the noise: R is the variance of a slope, known from `noise` and the smoothing, and P that of what s does not know yet, from
-    the recursion of `Filter` and the innovations themselves. Bias: that of the slopes, O(nu) forward and O(nu^2) central, and
-    what x has moved since a direction was measured. Variance: P, at best R/t after t sweeps at one point. Memory: one vector. Derived in
-    docs/algorithm.md. Not in the paper.
+    the recursion of `Filter` and the innovations themselves. Bias: that of the slopes, O(nu) forward and O(nu^2) central,
+    what x has moved since a direction was measured, and, with noise, shrinkage towards 0, since gains are below 1. Variance: about R/t
+    after t sweeps at one point. Memory: one vector. Derived in docs/algorithm.md. Not in the paper.
 
     noise: the standard deviation of one evaluation (0: gains of 1). central: F(x + nu u) - F(x - nu u) over 2 nu; 2n evaluations, of
     which nu may be large, as even derivatives cancel. Otherwise n + 1 with `share_base`, 2n without.

@@ -11,6 +11,8 @@ from zolal.estimators import Queries
 from zolal.mirror import MirrorMap
 from zolal.problem import Problem
 from zolal.solvers.base import Candidate, Solver, State
+from zolal.solvers.mdlal import MDLAL
+from zolal.theory import Settings
 
 
 @final
@@ -48,8 +50,10 @@ class MultiStage(Solver[MultiStageState]):
     for s = 1, ..., T: run Algorithm 1 from x_s^0 with mu_s, lambda = 0 and fresh samples;  x_{s+1}^0 = its output
 
     Implements Algorithm 2, label `algo:restart`. Differs from the paper: x_1^0 is the given start (printed x^0 and x-tilde^0); the
-    stages' parameters are given by whoever builds them (`zolal.theory.stage_constants`, or practical rules); each stage's output follows
-    its own rule.
+    stages' parameters are given by whoever builds them (`from_theory`, or practical rules); each stage's output follows its own rule.
+    Slacks of inequalities start anew in each stage, at s = [-g(x)]_+ for the x where the last one ended, while the paper's z = (x, s) is
+    carried along. Row by row this s makes |c| least, and f does not depend on s: neither ||c|| nor the gap Delta_0 at the stage's start
+    is larger than with the old slacks, and Theorem 6.2 stands.
 
     stages: in their order; all but the last have a number of steps.
     """
@@ -61,6 +65,11 @@ class MultiStage(Solver[MultiStageState]):
         for stage in self.stages[:-1]:
             positive_int("MultiStage(stages=...) num_steps", stage.num_steps)
         object.__setattr__(self, "stages", tuple(self.stages))
+
+    @classmethod
+    def from_theory(cls, stages: Sequence[Settings], output_rule: str = "random") -> "MultiStage":
+        """Algorithm 2 with the parameters of Theorem 6.2, as `zolal.theory.stage_settings` gives them; run it for the sum of all K_s."""
+        return cls([Stage(MDLAL.from_theory(stage, output_rule), stage.parameters.K) for stage in stages])
 
     def init(self, problem: Problem, x0: Array, seed: int) -> MultiStageState:
         inner = self.stages[0].solver.init(problem, x0, stage_seed(seed, 1))

@@ -6,9 +6,11 @@ from zolal.theory._explained import Explained
 from zolal.theory.base import Constants, Geometry, Parameters, initial_gap, lagrangian_smoothness, variance_constant
 from zolal.theory.bounds import feasibility_bound, stationarity_bound
 from zolal.theory.estimator_bounds import bias_bound, difference_bound, second_moment_bound, variance_bound
-from zolal.theory.orders import high_accuracy_boundary, order_terms
+from zolal.theory.multistage import stage_evaluations, stage_settings
+from zolal.theory.orders import euclidean_order, high_accuracy_boundary, order_terms, stage_order_terms
 from zolal.theory.parameters import Settings, best_p, settings
-from zolal.theory.stages import first_penalty, penalty_scale, stage_constants, stage_count_bound, stage_penalties
+from zolal.theory.reach import region_bound
+from zolal.theory.stages import first_penalty, penalty_scale, range_bound, stage_constants, stage_count_bound, stage_penalties
 
 
 def __getattr__(name: str) -> object:
@@ -29,6 +31,7 @@ __all__ = [
     "bias_bound",
     "difference_bound",
     "estimate_constants",
+    "euclidean_order",
     "feasibility_bound",
     "first_penalty",
     "high_accuracy_boundary",
@@ -36,11 +39,16 @@ __all__ = [
     "lagrangian_smoothness",
     "order_terms",
     "penalty_scale",
+    "range_bound",
+    "region_bound",
     "second_moment_bound",
     "settings",
     "stage_constants",
     "stage_count_bound",
+    "stage_evaluations",
+    "stage_order_terms",
     "stage_penalties",
+    "stage_settings",
     "stationarity_bound",
     "variance_bound",
     "variance_constant",

@@ -14,7 +14,7 @@ from zolal.theory._explained import Explained, explained
 @final
 @dataclass(frozen=True)
 class Constants:
-    """What Assumptions 2.1 to 2.3 and 3.2 name, in the paper's symbols.
+    """What Assumptions 2.1 to 2.3 (labels `ass:lip`, `ass:u`, `ass:ms-p`) and 3.2 (label `ass:ensc`) name, in the paper's symbols.
 
     L_f: smoothness of f, in mean square of F (> 0). M_f: bound of ||grad f||_2 (> 0). sigma: standard deviation of grad F (>= 0).
     M_h: bound of the subgradients of h (>= 0). Mbar_c: bound of |c_i| (>= 0). M_c: bound of ||grad c_i||_2 (>= 0). L_c: smoothness of c_i

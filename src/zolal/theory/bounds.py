@@ -6,7 +6,9 @@ from zolal.theory.base import Constants, Geometry, Parameters, initial_gap, lagr
 
 
 def stationarity_bound(constants: Constants, geometry: Geometry, parameters: Parameters) -> Explained:
-    """The right-hand side of Theorem 5.1: a bound of E ||G_X(x^R, grad f + grad c^T lambda-tilde, eta)||_q^2 (Eq. (5.1), label `bound`).
+    """The right-hand side of Theorem 5.1, label `stationary`, a bound of E ||G_X(x^R, grad f + grad c^T lambda-tilde, eta)||_q^2.
+
+    Implements Eq. (5.1), label `bound`; for p > 2 ln d it is Eq. (5.12), label `eq:pinf-sta`.
 
     Raises where the theorem's conditions fail: K >= 2, eta L_mu <= 1/2, n >= 96 (p-1) S_p eta^2 L_f^2 / alpha.
     Differs from the paper: p-bar = min(p, 2 ln d) for p in the estimator's terms, as Theorem 5.4 allows.
@@ -25,7 +27,7 @@ def stationarity_bound(constants: Constants, geometry: Geometry, parameters: Par
 
 
 def feasibility_bound(constants: Constants, geometry: Geometry, parameters: Parameters) -> Explained:
-    """The right-hand side of Theorem 5.2: a bound of E ||c(x^R)||_p^2 (Eq. (5.7), label `bound-fea`).
+    """The right-hand side of Theorem 5.2, label `th:3eKKT`: a bound of E ||c(x^R)||_p^2 (Eq. (5.7), label `bound-fea`).
 
     Differs from the paper: ||c(x^0)||_2 for ||c(x^0)||_p, which it bounds; p-bar for p in the estimator's terms.
     """

@@ -18,6 +18,7 @@ from zolal.evaluate import MapEvaluator, VectorizedEvaluator
 from zolal.kkt import regularity_constant
 from zolal.problem import Problem
 from zolal.theory.base import Constants
+from zolal.theory.reach import region_bound
 
 STREAM = 2  # directions and samples of the measurement are none of a run's
 
@@ -67,7 +68,7 @@ def estimate_constants(
     With the slopes s_j = [F(x + nu u_j; xi_j) - F(x; xi_j)]/nu of n independent directions and samples, E[s_j^2] is ||grad f||^2 + sigma^2
     and E[s_i s_j <u_i, u_j>] is ||grad f||^2 for i != j, which gives M_f and sigma; the same u_j and xi_j at y give E[(s_j(x) - s_j(y))^2]
     = E||grad F(x) - grad F(y)||^2, hence L_f. The constraints' constants are exact at the points. Phi_inf cannot be measured: Phi_gap is
-    the range of the values seen.
+    the range of the values seen. D_X is that of the set X where X is bounded and known to be (`region_bound`).
 
     path: further centres, such as the iterates of a run, which are visited in turn; beta is then that along the path.
     p: the exponent of beta and, through q, of D_X. radius: 0.1 (1 + ||x0||_2) unless given. smoothing: nu.
@@ -85,7 +86,7 @@ def estimate_constants(
         raise InvalidArgumentError(f"`estimate_constants(maxfev=...)` must {needed}, got {maxfev}.")
     equalities, generator = problem.equalities(x), np.random.default_rng([rng, 0x5A])
     found = [_look(problem, equalities, centres[i % len(centres)], p, radius, smoothing, n, (rng, i), generator) for i in range(places)]
-    return _summary(problem, equalities, x, found, 4 * n * places)
+    return _summary(problem, equalities, x, found, 4 * n * places, region_bound(problem.region, problem.dimension, p / (p - 1.0)))
 
 
 def _look(
@@ -132,7 +133,9 @@ def _constraint_constants(
     return max(map(norm, rows[0])), max(changes) / distance, norm(c, math.inf), beta
 
 
-def _summary(problem: Problem, equalities: Equalities, x0: Array, found: list[_Place], nfev: int) -> EstimatedConstants:
+def _summary(
+    problem: Problem, equalities: Equalities, x0: Array, found: list[_Place], nfev: int, reach: float | None
+) -> EstimatedConstants:
     table = {name: np.array([getattr(place, name) for place in found]) for name in _Place._fields}
     values, betas = table.pop("value"), table["beta"][np.isfinite(table["beta"])]
     square, slope_square = table.pop("square"), table.pop("slope_square")
@@ -144,6 +147,10 @@ def _summary(problem: Problem, equalities: Equalities, x0: Array, found: list[_P
     notes = ["Phi_inf is unknown: Phi_gap and Phi_range are the range of the values seen."]
     if problem.sample is None:
         notes.append("The samples cannot be repeated: noise of the values, divided by the smoothing, is part of L_f, M_f and sigma.")
+    if reach is None or not math.isfinite(reach):
+        why = f"the extent of {problem.region!r} is not known" if reach is None else "X is unbounded, against Assumption 2.1"
+        notes.append(f"D_X is that of the points seen: {why}.")
+        reach = float(table["D_X"].max())
     if betas.size == 0:
         notes.append("beta was not seen, since no point violated a constraint; 1 stands for it.")
     l1, l2 = problem.regularizer.elastic_weights or (0.0, 0.0)
@@ -151,7 +158,8 @@ def _summary(problem: Problem, equalities: Equalities, x0: Array, found: list[_P
         notes.append(f"M_h of {problem.regularizer!r} is not known; 0 stands for it.")
     c0 = equalities.value(x0, equalities.initial_slacks(x0))
     constants = Constants(
-        **{name: max(float(table[name].max()), 1e-12) for name in ("L_f", "M_f", "D_X")},
+        **{name: max(float(table[name].max()), 1e-12) for name in ("L_f", "M_f")},
+        D_X=max(reach, 1e-12),
         **{name: float(table[name].max()) for name in ("M_c", "L_c")},
         Mbar_c=max(float(table["Mbar_c"].max()), norm(c0, math.inf)),
         sigma=math.sqrt(noise),
@@ -159,7 +167,7 @@ def _summary(problem: Problem, equalities: Equalities, x0: Array, found: list[_P
         Phi_gap=float(np.ptp(values)),
         Phi_range=float(np.ptp(values)),
         c0=norm(c0),
-        M_h=l1 * math.sqrt(problem.dimension) + l2 * float(table["D_X"].max()),
+        M_h=l1 * math.sqrt(problem.dimension) + l2 * reach,
         m=max(equalities.num_rows, 1),
     )
     finite = {name: column[np.isfinite(column)] for name, column in table.items()}

@@ -51,7 +51,7 @@ class Settings:
 
 
 def settings(constants: Constants, geometry: Geometry, epsilon: float, rho: float = 1.0) -> Settings:
-    """The parameters with which Algorithm 1 returns an epsilon-KKT point (Theorem 5.3; Theorem 5.4 for p > 2 ln d).
+    """The parameters with which Algorithm 1 returns an epsilon-KKT point (Theorem 5.3, `thm:p`; Theorem 5.4, `thm:pinf`, for p > 2 ln d).
 
     Implements Eq. (5.9), label `settings`, in the order in which it can be computed. Differs from the paper: p-bar = min(p, 2 ln d) stands
     for p in n_0, n and S_p, which is both theorems in one. rho: the sum of the dual steps, rho_k = rho / K.

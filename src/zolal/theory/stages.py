@@ -49,6 +49,16 @@ def first_penalty(constants: Constants, geometry: Geometry, rho: float) -> Expla
     return largest("the largest of", SOURCE, {"1": 1.0, "gamma": float(penalty_scale(constants, rho))} | floors)
 
 
+def range_bound(constants: Constants, rho: float) -> Explained:
+    """B_X = sup over X of Phi - Phi_inf, plus 2 m rho Mbar_c^2 (Eq. (6.6), label `par-set-s`).
+
+    Delta-bar_1 = B_X + mu_1 m Mbar_c^2/2 and Delta-bar_+ = B_X + m^{1-2/p} gamma^2 bound the gaps at the stages' starts. Differs from the
+    paper: nothing, where `Phi_range` is given; Phi_gap stands for it otherwise.
+    """
+    c, rho = constants, positive("range_bound(rho=...)", rho)
+    return explained(_spread(c) + 2.0 * c.m * rho * c.Mbar_c**2, "sup Phi - Phi_inf + 2 m rho Mbar_c^2", SOURCE)
+
+
 def stage_constants(constants: Constants, geometry: Geometry, epsilon: float, rho: float = 1.0) -> list[tuple[float, Constants]]:
     """(epsilon_s, constants) of every stage, such that `settings` of them is Eq. (6.5), label `K-s`.
 
@@ -57,12 +67,16 @@ def stage_constants(constants: Constants, geometry: Geometry, epsilon: float, rh
     """
     epsilon, rho = positive("stage_constants(epsilon=...)", epsilon), positive("stage_constants(rho=...)", rho)
     gamma, base = penalty_scale(constants, rho), first_penalty(constants, geometry, rho)
-    spread = constants.Phi_gap if constants.Phi_range is None else constants.Phi_range
     stages = []
     for s, mu in enumerate(stage_penalties(base, max(base, gamma / epsilon))):
         infeasibility = constants.m * constants.Mbar_c**2 if s == 0 else 2.0 * constants.m ** (1.0 - 2.0 / geometry.p) * gamma**2 / mu
-        stages.append((gamma / mu, replace(constants, Phi_gap=spread, c0=math.sqrt(infeasibility))))
+        stages.append((gamma / mu, replace(constants, Phi_gap=_spread(constants), c0=math.sqrt(infeasibility))))
     return stages
+
+
+def _spread(constants: Constants) -> float:
+    """sup Phi - Phi_inf over X, as far as it is known."""
+    return constants.Phi_gap if constants.Phi_range is None else constants.Phi_range
 
 
 def _growing(name: str, mu_base: float) -> float:
