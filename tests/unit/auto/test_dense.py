@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import LinAlgError
 
-from zolal.solvers.auto.dense import factorized, solved
+from zolal.solvers.auto.dense import divided, factorized, solved
 
 
 def positive(d, seed=0):
@@ -58,3 +58,17 @@ def test_the_order_in_memory_does_not_matter(order):
 def test_what_is_not_positive_definite_is_refused(matrix):
     with pytest.raises(LinAlgError, match="not positive definite"):
         factorized(matrix)
+
+
+@pytest.mark.parametrize("least", [1e-3, 1e-9])
+def test_what_rounding_has_made_indefinite_is_divided_by_with_its_eigenvalues_lifted(least):
+    axes = np.linalg.qr(np.random.default_rng(3).standard_normal((4, 4)))[0]
+    matrix = axes @ np.diag([2.0, 1.0, 0.5, -1e-12]) @ axes.T
+    right = np.arange(8.0).reshape(4, 2)
+    wanted = axes @ np.diag([0.5, 1.0, 2.0, 1.0 / least]) @ axes.T @ right
+    np.testing.assert_allclose(divided(right, matrix, least), wanted, rtol=1e-6)
+
+
+def test_a_positive_definite_matrix_is_divided_by_as_it_is():
+    matrix = np.array([[4.0, 1.0], [1.0, 3.0]])
+    np.testing.assert_allclose(divided(np.eye(2), matrix, 1e3), np.linalg.inv(matrix), rtol=1e-12)

@@ -14,6 +14,15 @@ def factorized(matrix: np.ndarray) -> np.ndarray:
     return factor
 
 
+def divided(right: np.ndarray, matrix: np.ndarray, least: float) -> np.ndarray:
+    """matrix^-1 right for a positive semidefinite matrix, whose eigenvalues count as `least` where rounding has made them less."""
+    try:
+        return solved(factorized(matrix), right)
+    except LinAlgError:
+        sizes, axes = np.linalg.eigh(matrix)
+        return (axes / np.maximum(sizes, least)) @ (axes.T @ right)
+
+
 def solved(factor: np.ndarray, right: np.ndarray) -> np.ndarray:
     """matrix^-1 right."""
     return _potrs(factor, right, lower=1)[0]

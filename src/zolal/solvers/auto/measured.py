@@ -4,9 +4,10 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from zolal.solvers.auto.dense import factorized, solved
+from zolal.solvers.auto.dense import divided
 from zolal.solvers.auto.factor import Factor
 
+ROUNDING = 1e-14  # of the largest eigenvalue
 UNMEASURED = 1e-9  # of the prior's precision: what values have said so little of counts as not measured
 
 
@@ -37,12 +38,11 @@ class Measured(NamedTuple):
         others[1:, 1:] = products[d:, d:]
         others[1:, 1:][np.diag_indices(extra)] += 1.0 / bent_variance if extra else 0.0
         crossed = np.vstack([ones_products[:d], products[d:, :d]])
-        mixed = solved(factorized(others), crossed)
+        mixed = divided(crossed, others, ROUNDING * float(np.max(np.diagonal(others))))
         gradient = with_values[:d] - mixed.T @ np.append(factor.ones_with_values, with_values[d:])
         covariance = crossed.T @ mixed - products[:d, :d]
         left = -covariance
         left[np.diag_indices(d)] += UNMEASURED  # I - C
         covariance[np.diag_indices(d)] += 1.0
-        back = factorized(left)
-        alone = solved(back, covariance)
-        return cls(solved(back, gradient), 0.5 * (alone + alone.T), mixed)
+        alone = divided(np.column_stack([covariance, gradient]), left, UNMEASURED)
+        return cls(alone[:, d], 0.5 * (alone[:, :d] + alone[:, :d].T), mixed)

@@ -188,7 +188,9 @@ class Modelled(Solver[ModelledState]):
         """
         belief = state.belief
         assert belief is not None
-        return math.inf if belief.grain or belief.is_plateau else here.said.error * math.sqrt(max(state.surprise, 1.0)) / self._typical(state)
+        return (
+            math.inf if belief.grain or belief.is_plateau else here.said.error * math.sqrt(max(state.surprise, 1.0)) / self._typical(state)
+        )
 
     def _look(self, state: ModelledState, terrain: Terrain, here: Here, covariance: np.ndarray | None = None) -> ModelledState | None:
         """With a look as the next evaluation; None where the constraints leave no way to look along."""
