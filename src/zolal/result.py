@@ -84,7 +84,7 @@ _ADVICE = {
     Status.DIVERGED: "Take a smaller step_size or penalty.",
     Status.INFEASIBLE: "See whether the constraints contradict each other, or begin at a point that satisfies them.",
     Status.UNBOUNDED: "Give the bounds or constraints that x has to keep, and see that the sign is right: to maximise f, minimise -f.",
-    Status.NO_IMPROVEMENT: "Give a larger `maxfev`, another start, or `x_scale` where the variables have different units.",
+    Status.NO_IMPROVEMENT: "The start may be a solution; otherwise give a larger `maxfev`, another start, or `x_scale` where units differ.",
     Status.TOO_NOISY: "Let zolal draw the noise by `sample=`, let fun average over several runs, or let x move farther by wider bounds.",
     Status.NONSMOOTH: "Write max_i f_i as a variable t with constraints f_i(x) <= t, give l1 terms as `regularizer`, or smooth kinks.",
 }
