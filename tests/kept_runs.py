@@ -27,7 +27,7 @@ class Counted:
 
 
 def solve(fun=bowl, x0=X0, *, options=(), **arguments):
-    options = dict(step_size=0.05, num_directions=4) | dict(options)
+    options = ({} if arguments.get("method") == "auto" else dict(step_size=0.05, num_directions=4)) | dict(options)
     return zolal.minimize(fun, x0, **dict(rng=0, maxfev=200, constraints=SPHERE) | arguments, options=options)
 
 

@@ -45,6 +45,7 @@ LAYERS = {
     "certify": 5.5,
     "crews": 5.5,  # who makes the calls that `evaluate` hands out
     "theory.estimate": 5.5,  # measures the theory's constants; `zolal.theory` loads it only when asked for
+    "verdict": 5.5,  # what the end of a run is called
     "running": 5.6,
     "checkpoint": 5.7,  # these two watch a session of `running`
     "progress": 5.7,

@@ -14,7 +14,7 @@ from zolal.errors import InvalidArgumentError, ObjectiveError
 from zolal.estimators.base import Queries, SampleKey
 from zolal.evaluate import as_value, draw_sample
 from zolal.faults import Answer, FaultPolicy
-from zolal.minimize import prepare
+from zolal.minimize import prepare, with_parameters
 from zolal.opening import opened
 from zolal.problem import Problem
 from zolal.regularizers import Regularizer
@@ -98,9 +98,9 @@ class Optimizer:
         regularizer: Regularizer | None = None,
         sample: Callable[[np.random.Generator], Any] | None = None,
         gradient: Callable[[Array], Array] | None = None,
-        method: str = "auto",
+        method: str | None = None,
         geometry: Any = "auto",
-        maxfev: int | None = None,
+        maxfev: float | None = None,
         tol: float = 1e-3,
         on_error: str = "retry",
         retries: int | None = None,
@@ -110,6 +110,7 @@ class Optimizer:
         checkpoint: Any = None,
         resume: bool = False,
         x_scale: Any = None,
+        start: Result | None = None,
         options: dict[str, Any] | None = None,
     ) -> None:
         setup = prepare(
@@ -129,6 +130,7 @@ class Optimizer:
             rng=rng,
             callback=callback,
             x_scale=x_scale,
+            start=start,
             options=options,
             policy=FaultPolicy(on_error, retries),
         )
@@ -176,7 +178,7 @@ class Optimizer:
     @property
     def result(self) -> Result:
         """The result; while the run goes on, what is known of it, with status RUNNING."""
-        return self._session.result
+        return with_parameters(self._session.result, self._session.setup)
 
     def close(self) -> None:
         """Let go of the checkpoint's files; a run that has ended has done so by itself."""

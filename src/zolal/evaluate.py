@@ -1,6 +1,8 @@
 """The only place that calls the user's objective, and the loop that hands a batch out to whoever makes the calls."""
 
 import hashlib
+import pickle
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -13,6 +15,8 @@ from zolal.errors import ObjectiveError, SampleError
 from zolal.estimators.base import Queries, SampleKey
 from zolal.faults import Answer, Evaluation, Ledger
 from zolal.problem import Problem
+
+MISTAKES = (NameError, TypeError, AttributeError)  # that a wrong name or a wrong number of arguments raises
 
 
 class Evaluator(Protocol):
@@ -90,7 +94,7 @@ def _answer_one(problem: Problem, batch: Queries, i: int) -> Answer:
             args.append(draw_sample(problem.sample, batch.query(i).sample))
         value = as_value(problem.objective(*args))
     except Exception as error:
-        return Answer(i, np.nan, *_told(error))
+        return _failed(i, error)
     return Answer(i, value, _not_finite(value), answered=not np.isfinite(value))
 
 
@@ -105,7 +109,7 @@ def _answer_block(problem: Problem, batch: Queries, indices: Sequence[int]) -> l
                 f"The vectorized objective must return {len(indices)} real numbers, got shape {values.shape} of dtype {values.dtype}."
             )
     except Exception as error:
-        return [Answer(i, np.nan, *_told(error)) for i in indices]
+        return [_failed(i, error) for i in indices]
     return [Answer(i, float(value), _not_finite(value), answered=not np.isfinite(value)) for i, value in zip(indices, values, strict=True)]
 
 
@@ -232,14 +236,27 @@ class _Call:
     batch: Queries
 
     def __call__(self, i: int) -> Answer:
-        return answer_queries(self.problem, self.batch, [i])[0]
+        return Answer(*portable(answer_queries(self.problem, self.batch, [i])[0]))
 
 
-def _told(error: Exception) -> tuple[str, bool]:
-    """What went wrong in an evaluation, in a sentence, and whether it is a malformed value."""
-    if isinstance(error, (ObjectiveError, SampleError)):
-        return str(error), isinstance(error, ObjectiveError)
-    return f"The objective raised {type(error).__name__}: {error}.", False
+def portable(answer: Answer) -> tuple[Any, ...]:
+    """The answer as what can be sent to another process: an exception with its traceback as a note, or none where it cannot travel."""
+    error = answer.error
+    if error is not None:
+        try:
+            error.add_note("In the worker:\n" + "".join(traceback.format_exception(error)))
+            error = pickle.loads(pickle.dumps(error))
+        except Exception:  # made of what pickle does not know
+            error = RuntimeError("".join(traceback.format_exception(error)))
+    return tuple(answer._replace(error=error))
+
+
+def _failed(i: int, error: Exception) -> Answer:
+    """What went wrong in an evaluation, in a sentence, and whether it is a malformed value or a slip of the pen."""
+    ours = isinstance(error, (ObjectiveError, SampleError))
+    raised = error.__cause__ if isinstance(error, SampleError) else error
+    told = str(error) if ours else f"The objective raised {type(error).__name__}: {error}."
+    return Answer(i, np.nan, told, isinstance(error, ObjectiveError), mistake=isinstance(raised, MISTAKES), error=raised)
 
 
 def _not_finite(value: float) -> str | None:

@@ -22,6 +22,8 @@ class Answer(NamedTuple):
     malformed: bool = False  # a value that is no real number: a mistake in the function, not bad luck
     lost: bool = False
     answered: bool = False  # the function gave a value, which is not finite: outside of its domain perhaps, no accident
+    mistake: bool = False  # an exception that a slip of the pen makes, such as a NameError; at the first call nobody wants to go on
+    error: BaseException | None = None  # what the function raised, where it can be had
 
 
 @final
@@ -62,7 +64,7 @@ class Evaluation:
     """The values of a batch in its order; NaN for what failed or is missing. count: how many calls were made.
 
     failure: why the batch cannot be used, in words; values that were skipped under the policy are no failure. status: as what the
-    run ends then. raising: whether the caller asked for an exception.
+    run ends then. raising: whether the caller asked for an exception. error: what the function raised.
     """
 
     values: np.ndarray
@@ -71,15 +73,20 @@ class Evaluation:
     malformed: bool = False
     status: Status = Status.EVALUATION_FAILED
     raising: bool = False
+    error: BaseException | None = None
 
 
 @dataclass(eq=False)
 class Ledger:
-    """The answers to one batch as they come, in any order. spare: calls beyond one per query that the budget allows."""
+    """The answers to one batch as they come, in any order. spare: calls beyond one per query that the budget allows.
+
+    is_first: whether no value has come before this batch.
+    """
 
     batch: Queries
     policy: FaultPolicy = STOP_AT_ONCE
     spare: float = np.inf
+    is_first: bool = False
     values: np.ndarray = field(init=False)
     settled: np.ndarray = field(init=False)
     attempts: np.ndarray = field(init=False)
@@ -107,7 +114,7 @@ class Ledger:
     def reopened(self) -> "Ledger":
         """A ledger that has the values of this one and wants what failed again, as far as the budget allows."""
         again = (self.attempts > 0) & ~np.isfinite(self.values)
-        new = Ledger(self.batch, self.policy, self.spare - int(again.sum()))
+        new = Ledger(self.batch, self.policy, self.spare - int(again.sum()), self.is_first)
         for i in np.flatnonzero(np.isfinite(self.values)).tolist():
             new.receive(Answer(i, float(self.values[i])))
         new.count = self.count
@@ -129,6 +136,8 @@ class Ledger:
             return False
         if answer.malformed:
             return self._end(answer.failure, malformed=True)
+        if answer.mistake and self.is_first and not np.isfinite(self.values).any():
+            return self._end(answer.failure, raising=True, error=answer.error)
         if answer.answered and self.batch.optional:
             self.settled[i] = True  # for the solver a step that it rejects
             return False
@@ -137,16 +146,16 @@ class Ledger:
                 return self._end(Status.MAX_EVALUATIONS.sentence, status=Status.MAX_EVALUATIONS)
             self.spare -= not answer.lost
             return True
-        return self._give_up(i, answer.failure)
+        return self._give_up(i, answer.failure, answer.error)
 
     def interrupt(self) -> None:
         """End the batch because the user asked to."""
         self._end(Status.INTERRUPTED.sentence, status=Status.INTERRUPTED)
 
-    def _give_up(self, i: int, failure: str) -> bool:
+    def _give_up(self, i: int, failure: str, error: BaseException | None) -> bool:
         told = failure if self.attempts[i] == 1 else f"{failure} It failed {self.attempts[i]} times."
         if self.policy.on_error != "skip":
-            return self._end(told, raising=self.policy.on_error == "raise")
+            return self._end(told, raising=self.policy.on_error == "raise", error=error)
         self.settled[i] = True
         answered = np.where(self.settled, self.values, 0.0)  # what is still to come may turn out well
         if 2 * int(self.batch.kept(answered).sum()) < self.batch.directions.count:

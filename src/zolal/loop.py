@@ -16,11 +16,12 @@ from zolal.stopping import Progress, Stop, StoppingRule
 
 
 class Outcome(NamedTuple, Generic[S]):
-    """Where a run ended and why."""
+    """Where a run ended and why. fun: f at the state, where a batch that was cut short has told something of it."""
 
     state: S
     stop: Stop
     nfev: int
+    fun: float = math.nan
 
 
 def run(
@@ -59,7 +60,7 @@ def conversation(
             if evaluation.failure is not None:
                 if evaluation.malformed:
                     raise ObjectiveError(evaluation.failure)
-                return Outcome(state, Stop(evaluation.status, evaluation.failure), nfev)
+                return Outcome(state, Stop(evaluation.status, evaluation.failure), nfev, _known(batch, evaluation))
             following = solver.tell(state, evaluation.values)
         except ConstraintError as error:
             return Outcome(state, Stop(Status.CONSTRAINT_FAILED, str(error)), nfev)
@@ -78,7 +79,13 @@ def _value(state: State, batch: Queries, evaluation: Evaluation) -> float:
     """f at the iterate, as the solver knows it, or as the mean of the values there."""
     if not math.isnan(state.fun):
         return state.fun
+    return _known(batch, evaluation)
+
+
+def _known(batch: Queries, evaluation: Evaluation) -> float:
+    """The mean of the values at the iterate, NaN where there are none."""
     found = batch.base_values(evaluation.values)
+    found = found[np.isfinite(found)]
     return float(np.mean(found)) if found.size else math.nan
 
 

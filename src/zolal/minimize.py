@@ -7,11 +7,12 @@ from typing import Any, final
 
 import array_api_compat
 import numpy as np
-from scipy.optimize import Bounds
+from scipy.optimize import Bounds, OptimizeResult
 
-from zolal._array import Array, copied, is_finite, namespace, norm, to_numpy
+from zolal._array import Array, copied, is_finite, like, namespace, norm, to_numpy
 from zolal._checks import positive, positive_int
 from zolal.certify import exact_gradient
+from zolal.checkpoint import constraint_table
 from zolal.crews import as_crew
 from zolal.errors import InvalidArgumentError
 from zolal.faults import FaultPolicy
@@ -22,7 +23,7 @@ from zolal.regularizers import Regularizer, Zero
 from zolal.result import Result
 from zolal.running import Setup, carry_out
 from zolal.sets import Box, ConvexSet, WholeSpace
-from zolal.solvers import Auto
+from zolal.solvers import Auto, MDLALState, State
 
 
 def minimize(
@@ -37,9 +38,9 @@ def minimize(
     sample: Callable[[np.random.Generator], Any] | None = None,
     vectorized: bool = False,
     gradient: Callable[[Array], Array] | None = None,
-    method: str = "auto",
+    method: str | None = None,
     geometry: Any = "auto",
-    maxfev: int | None = None,
+    maxfev: float | None = None,
     tol: float = 1e-3,
     workers: Any = 1,
     on_error: str = "retry",
@@ -51,6 +52,7 @@ def minimize(
     checkpoint: Any = None,
     resume: bool = False,
     x_scale: Any = None,
+    start: Result | None = None,
     options: dict[str, Any] | None = None,
 ) -> Result:
     """Minimise E[fun(x)] + h(x) over x in X subject to constraints, from noisy values of fun alone.
@@ -65,17 +67,19 @@ def minimize(
     regularizer: h, of `zolal.regularizers`.
     sample: draws xi from a numpy Generator; the same xi is then used at both ends of each difference, which removes most noise.
     gradient: the exact gradient of f where it is known; used for the final KKT measures only.
-    method: "auto", which needs no options and takes tol relative to the size of the gradients (docs/auto.md). "mdlal", Algorithm 1 of the
-        paper, which options["step_size"] asks for, too; "multistage", Algorithm 2, for infeasible starts. Baselines to compare with,
-        all Euclidean: "szo-conex" (constraint extrapolation), "zo-penalty" (exact penalty), "zo-sgd" (descent on a quadratic penalty).
+    method: "auto" unless given, which needs no options (docs/auto.md). "mdlal", Algorithm 1 of the paper, also where no method is named and
+        options["step_size"] is given; "multistage", Algorithm 2, for infeasible starts. Baselines to compare with, all Euclidean:
+        "szo-conex" (constraint extrapolation), "zo-penalty" (exact penalty), "zo-sgd" (descent on a quadratic penalty).
     geometry: p >= 2, a MirrorMap, or "auto", which is 2 (Euclidean).
     maxfev: the most evaluations of fun, never exceeded; unless given 500 d, or what some 200 steps cost if that is more.
-    tol: the KKT residual to reach.
+    tol: the KKT residual to reach: violations are to be at most tol in the constraints' own terms, the stationarity at most tol times the
+        largest gradient that the run has seen under "auto", tol itself under every other method; `message` prints both limits.
     workers: 1, a number of processes, -1 for one per core, a map-like callable such as `Pool.map`, a `concurrent.futures` executor, or
         a Dask client; the run is the same to the bit whoever evaluates.
     on_error: what becomes of an evaluation that raises, returns NaN or an infinity, exceeds `timeout` or takes its worker down, after its
         `retries`: "retry" (2 unless given) ends the run with its best point; "skip" (0) goes on without it, and ends the run where more
-        than half of a step's evaluations are lost; "raise" raises. timeout: the seconds that one evaluation may take.
+        than half of a step's evaluations are lost; "raise" raises. timeout: the seconds that one evaluation may take. A NameError,
+        TypeError or AttributeError at the first call is a slip of the pen and raises in any case.
     rng: a seed or a numpy Generator; the run is a function of it.
     callback: called with the state (k, x, multipliers, stationarity, feasibility) after each step; returning True stops.
     progress: show a line with evaluations, rate, time left, objective, violation and residual while the run goes on.
@@ -83,6 +87,8 @@ def minimize(
         what the folder holds, bit for bit, or begin where it is empty; `maxfev` may be larger then, all else has to be the same.
     x_scale: for method "auto", the size of a typical change of each variable, a number or one per variable; unless given, it comes from the
         bounds and from x0. Worth giving where variables have different units and neither says so.
+    start: a result to go on from, instead of x0. Its x is carried over, and its multipliers to "mdlal"; everything else is learned
+        anew, and evaluations are counted from 0.
     options: of the method, see `AutoOptions`, `MDLALOptions`, `MultiStageOptions`, `SZOConExOptions`, ... in `zolal.methods`.
 
     >>> import zolal
@@ -108,12 +114,20 @@ def minimize(
         rng=rng,
         callback=callback,
         x_scale=x_scale,
+        start=start,
         options=options,
         policy=FaultPolicy(on_error, retries, timeout),
     )
     crew = as_crew(setup.problem, workers, timeout)
     with opened(setup, checkpoint, resume, progress) as session:
-        return carry_out(session, crew)
+        return with_parameters(carry_out(session, crew), setup)
+
+
+def with_parameters(result: Result, setup: Setup) -> Result:
+    """The result with its table of constraints and with what the run was given, for its page."""
+    given = {name: value if isinstance(value, (int, float)) else str(value) for name, value in setup.chosen.items()}
+    result.update(constraints=constraint_table(result, setup.start.form), parameters=given | dict(maxfev=setup.maxfev))
+    return result
 
 
 def prepare(
@@ -121,21 +135,23 @@ def prepare(
     x0: Any,
     args: Any = (),
     *,
-    method: str,
+    method: str | None,
     geometry: Any,
-    maxfev: int | None,
+    maxfev: float | None,
     tol: float,
     rng: Any,
     callback: Any,
     options: dict[str, Any] | None,
     policy: FaultPolicy,
     x_scale: Any = None,
+    start: Result | None = None,
     **described: Any,
 ) -> Setup:
     """The arguments of `minimize`, checked, as a run that has evaluated nothing yet."""
     if callback is not None and not callable(callback):
         raise InvalidArgumentError(f"`callback` must be callable, got {callback!r}.")
     described = dict(args=args) | described
+    x0, maxfev = _begun(start, x0), _whole(maxfev)
     if isinstance(fun, Problem):
         problem, x = _whole_problem(fun, described), _start(fun.x0 if x0 is None else x0)
     else:
@@ -144,26 +160,54 @@ def prepare(
     if x.shape[0] != problem.dimension:
         raise InvalidArgumentError(f"`x0` must have {problem.dimension} entries, got {x.shape[0]}.")
     x = _inside(x, problem.region)
-    if method == "auto" and isinstance(options, Mapping) and "step_size" in options:
-        method = "mdlal"  # whoever knows a step size wants the method that takes one
+    if method is None:  # whoever knows a step size wants the method that takes one
+        method = "mdlal" if isinstance(options, Mapping) and "step_size" in options else "auto"
     chosen = as_method(method, geometry, options)
     if x_scale is not None:
         chosen = chosen._replace(solver=_scaled(chosen.solver, method, _x_scale(x_scale, problem.dimension)))
     seed, tol = _seed(rng), positive("minimize(tol=...)", tol)
     if problem.gradient is not None:
         exact_gradient(problem.gradient, x)
-    start = chosen.solver.init(problem, x, seed)
-    own = chosen.solver.own_check(start)
+    first = _carried(chosen.solver.init(problem, x, seed), start)
+    own = chosen.solver.own_check(first)
     if own is not None:
         chosen = chosen._replace(check_directions=own if maxfev is None else min(own, _share(maxfev)))
-    budget = _budget(maxfev, problem.dimension, len(chosen.solver.ask(start)), 2 * chosen.check_directions)
+    budget = _budget(maxfev, problem.dimension, len(chosen.solver.ask(first)), 2 * chosen.check_directions)
     named: dict[str, Any] = dict(
         method=method, geometry=geometry, options=options or {}, tol=tol, on_error=policy.on_error, retries=policy.retries
     )
     if x_scale is not None:
         named["x_scale"] = [float(scale) for scale in np.ravel(x_scale)]
-    setup = Setup(problem, chosen, start, budget, tol, policy, named, callback, seed_given=rng is not None, x0=x)
+    if start is not None:
+        named["start"] = [float(number) for number in to_numpy(first.multipliers)] if isinstance(first, MDLALState) else []
+    setup = Setup(problem, chosen, first, budget, tol, policy, named, callback, seed_given=rng is not None, x0=x)
     return replace(setup, chosen=named | dict(maxfev=setup.maxfev)) if chosen.planned else setup
+
+
+def _begun(start: Any, x0: Any) -> Any:
+    """x0, or where the given result ended."""
+    if start is None:
+        return x0
+    if not isinstance(start, OptimizeResult) or "x" not in start:
+        raise InvalidArgumentError(f"`start` must be a result of `minimize`, got {start!r}.")
+    if x0 is not None:
+        raise InvalidArgumentError(f"Give `x0` or `start`, not both; `start.x` is where a run goes on, got x0={x0!r}.")
+    return start.x
+
+
+def _carried(state: State, start: Any) -> State:
+    """The state with the multipliers of a result, where the method has such and there is one for each row."""
+    lam = None if start is None else start.get("multipliers")
+    if lam is None or not isinstance(state, MDLALState) or np.shape(lam) != tuple(state.multipliers.shape) or not np.isfinite(lam).all():
+        return state
+    return replace(state, multipliers=like(np.asarray(lam) * state.form.equalities.sign, state.multipliers))
+
+
+def _whole(maxfev: Any) -> int | None:
+    """`maxfev` as an integer; 1e3 is one, too."""
+    if isinstance(maxfev, (float, np.floating)) and float(maxfev).is_integer():
+        maxfev = int(maxfev)
+    return None if maxfev is None else positive_int("minimize(maxfev=...)", maxfev)
 
 
 def _x_scale(given: Any, dimension: int) -> np.ndarray:
@@ -269,14 +313,14 @@ def _budget(maxfev: int | None, dimension: int, first_step: int, check: int) -> 
     if maxfev is None:
         return max(500 * dimension, 400 * first_step) - check
     needed = f"{first_step} evaluations for the first step and {check} for the final check"
-    if positive_int("minimize(maxfev=...)", maxfev) < first_step + check:
+    if maxfev < first_step + check:
         raise InvalidArgumentError(f"`maxfev` must be at least {first_step + check}: {needed}, got {maxfev}.")
     return maxfev - check
 
 
-def _share(maxfev: Any) -> int:
+def _share(maxfev: int) -> int:
     """The directions of a final check, of two evaluations each, that take at most a quarter of the budget."""
-    return positive_int("minimize(maxfev=...)", maxfev) // 8
+    return maxfev // 8
 
 
 def _with_args(fun: Any, args: Any) -> Any:

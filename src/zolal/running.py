@@ -8,8 +8,8 @@ from typing import Any, Protocol, final
 import numpy as np
 
 from zolal._array import Array, copied
-from zolal.certify import NOTHING, certify, check_batch
-from zolal.errors import ConstraintError, ObjectiveError
+from zolal.certify import NOTHING, Certificate, certify, check_batch
+from zolal.errors import ObjectiveError
 from zolal.estimators.base import Queries, QueryBatch
 from zolal.evaluate import Crew, evaluate
 from zolal.faults import Answer, Evaluation, FaultPolicy, Ledger
@@ -17,12 +17,13 @@ from zolal.interrupts import Interrupts
 from zolal.kkt import KKT
 from zolal.loop import Outcome, conversation
 from zolal.methods import Method
-from zolal.problem import Problem, SlackForm
+from zolal.problem import Problem
 from zolal.recording import Recorder
 from zolal.result import Result, Status
-from zolal.solvers import State
-from zolal.solvers.base import Certified
-from zolal.stopping import Callback, MaxEvaluations, MaxIterations, ResidualBelow, SolverEnds, Stop, StoppingRule
+from zolal.solvers import MDLALState, State
+from zolal.solvers.base import Candidate, Certified
+from zolal.stopping import Callback, Infeasible, MaxEvaluations, MaxIterations, ResidualBelow, SolverEnds, Stop, StoppingRule
+from zolal.verdict import Point, has_moved, message, refined, violation
 
 FAILURES = (
     Status.EVALUATION_FAILED,
@@ -32,7 +33,8 @@ FAILURES = (
     Status.TOO_MANY_FAILURES,
 )
 MOST_FAILURES = 100  # sentences that are counted each by itself
-UNCHECKED = (*FAILURES, Status.INTERRUPTED, Status.RUNNING, Status.NO_REACTION)  # no fresh evaluations at the end
+HOPELESS = (Status.NO_REACTION, Status.INFEASIBLE, Status.UNBOUNDED, Status.TOO_NOISY)  # nothing can be claimed of the point
+UNCHECKED = (*FAILURES, *HOPELESS, Status.INTERRUPTED, Status.RUNNING)  # no fresh evaluations at the end
 
 
 @final
@@ -60,7 +62,10 @@ class Setup:
 
     def with_seed(self, seed: int) -> "Setup":
         """The same run under another seed."""
-        return replace(self, start=self.method.solver.init(self.problem, self.start.x if self.x0 is None else self.x0, seed))
+        start = self.method.solver.init(self.problem, self.start.x if self.x0 is None else self.x0, seed)
+        if isinstance(start, MDLALState) and isinstance(self.start, MDLALState):
+            start = replace(start, multipliers=self.start.multipliers)  # which may have been given
+        return replace(self, start=start)
 
     @property
     def maxfev(self) -> int:
@@ -152,7 +157,7 @@ class Session:
         if self.ledger is not None and self.ledger.complete:
             evaluation, self.ledger = self.ledger.evaluation, None
             if evaluation.raising:
-                raise ObjectiveError(evaluation.failure)
+                raise ObjectiveError(evaluation.failure) from evaluation.error
             self.batches += 1
             self._advance(evaluation)
 
@@ -171,7 +176,7 @@ class Session:
             return
         setup = self.setup
         limit = setup.maxfev if self.checking else setup.budget
-        self.ledger = Ledger(batch, setup.policy, limit - self.spent - len(batch))
+        self.ledger = Ledger(batch, setup.policy, limit - self.spent - len(batch), is_first=self.batches == 0)
         for observer in self.observers:
             observer.begun(self)
 
@@ -188,7 +193,8 @@ class Session:
 
     def _rule(self, start: Snapshot) -> StoppingRule:
         setup = self.setup
-        rule: StoppingRule = ResidualBelow(setup.tol, start.earliest) | SolverEnds() | MaxEvaluations(setup.budget)
+        rule: StoppingRule = ResidualBelow(setup.tol, start.earliest) | Infeasible(setup.tol, setup.start.feasibility) | SolverEnds()
+        rule = rule | MaxEvaluations(setup.budget)
         if setup.method.max_iterations is not None:
             rule = MaxIterations(setup.method.max_iterations) | rule
         return rule if setup.callback is None else Callback(setup.callback, after=start.state.k) | rule
@@ -220,37 +226,65 @@ class Session:
         return check_batch(x, method.directions, method.check_directions, smoothing, state.seed, state.k)
 
     def _summary(self, outcome: Outcome, batch: Queries | None = None, evaluation: Evaluation = NOTHING) -> Result:
-        (state, stop, nfev), solver, tol = outcome, self.setup.method.solver, self.setup.tol
+        state, stop, setup = outcome.state, outcome.stop, self.setup
+        solver, form = setup.method.solver, state.form
         known = solver.certified(state, None if batch is None or evaluation.failure else evaluation.values)
         candidate = known.candidate if known else solver.best(state) if stop.status in FAILURES else solver.output(state)
-        x = state.form.variables(candidate.z)
         fresh = batch if isinstance(batch, QueryBatch) else None
-        certificate = certify(state.form, candidate, *solver.measures_at(state), fresh, evaluation, known)
+        certificate = certify(form, candidate, *solver.measures_at(state), fresh, evaluation, known)
         if certificate.stop is not None and stop.status not in FAILURES:
             stop = certificate.stop
-        maxcv = _violation(state.form, x)
-        limit = solver.stationarity_tolerance(state, tol)
-        success = stop.status not in UNCHECKED and certificate.kkt.below(tol, limit, known.deviations if known else 1.0) and maxcv <= tol
-        message = _message(stop.sentence, state.form.equalities.num_rows, maxcv, certificate.kkt, tol)
-        if stop.status is Status.MAX_EVALUATIONS and not success and (advice := solver.advice(state)):
-            message = f"{message} {advice}"
+        x = form.variables(candidate.z)
+        limit, deviations = solver.stationarity_tolerance(state, setup.tol), known.deviations if known else 1.0
+        point = Point(x, violation(form, x), certificate.kkt, setup.tol, limit, deviations)
+        success, diagnosis = stop.status not in UNCHECKED and point.is_solution, solver.diagnosis(state)
+        if diagnosis is Status.TOO_NOISY:
+            success = False  # whatever tol is relative to, is noise
+        infeasible = solver.restores and setup.start.feasibility > setup.tol and point.maxcv > setup.tol
+        status = refined(stop.status, success, has_moved(x, setup.start.x if setup.x0 is None else setup.x0), diagnosis, infeasible)
+        if status is Status.INFEASIBLE and violation(form, setup.start.x) < point.maxcv:
+            candidate, certificate, point = self._start_again(candidate, certificate, point)
+        reason = stop.sentence if status is stop.status else status.sentence
+        advice = (
+            "" if success else " ".join(filter(None, (status.advice, solver.advice(state) if status is Status.MAX_EVALUATIONS else "")))
+        )
         return Result(
-            x=copied(x),
-            fun=certificate.fun,
+            x=copied(point.x),
+            fun=self._last_value(outcome, point.x) if math.isnan(certificate.fun) else certificate.fun,
             fun_error=certificate.fun_error,
-            nfev=nfev + certificate.nfev,
+            nfev=outcome.nfev + certificate.nfev,
             nit=state.k,
             success=success,
-            status=stop.status,
-            message=message,
-            maxcv=maxcv,
-            multipliers=state.form.equalities.user_multipliers(candidate.multipliers),
-            multiplier_errors=_errors(known, state.form.equalities.num_rows),
+            status=status,
+            message=message(reason, form, point, advice),
+            maxcv=point.maxcv,
+            multipliers=form.equalities.user_multipliers(candidate.multipliers),
+            multiplier_errors=_errors(known, form.equalities.num_rows),
             kkt=certificate.kkt,
+            stationarity_limit=limit,
             trace=self.recorder.trace,
             failures=tuple(self.failures.items()),
             seed=state.seed,
         )
+
+    def _start_again(self, candidate: Candidate, certificate: Certificate, point: Point) -> tuple[Candidate, Certificate, Point]:
+        """The start in place of a point that violates the constraints even more."""
+        start, trace = self.setup.start, self.recorder.trace["fun"]
+        kkt = KKT.unknown(start.feasibility)
+        fun = float(trace[0]) if trace.size else math.nan
+        maxcv = violation(start.form, start.x)
+        return (
+            candidate._replace(z=start.z, gradient=None),
+            certificate._replace(fun=fun, fun_error=math.nan, kkt=kkt),
+            point._replace(x=start.x, maxcv=maxcv, kkt=kkt),
+        )
+
+    def _last_value(self, outcome: Outcome, x: Array) -> float:
+        """f + h as the run last knew it, where no evaluation was made at the point itself."""
+        seen = self.recorder.trace["fun"]
+        seen = seen[np.isfinite(seen)]
+        value = float(seen[-1]) if seen.size else outcome.fun
+        return value + self.setup.problem.regularizer.value(x)
 
 
 def carry_out(session: Session, crew: Crew) -> Result:
@@ -273,24 +307,3 @@ def carry_out(session: Session, crew: Crew) -> Result:
 def _errors(known: Certified | None, rows: int) -> np.ndarray:
     """The standard errors of the multipliers."""
     return np.full(rows, math.nan) if known is None or known.multiplier_errors is None else known.multiplier_errors
-
-
-def _violation(form: SlackForm, x: Array) -> float:
-    """The largest violation at x, NaN where a constraint fails."""
-    try:
-        return form.equalities.violation(x)
-    except ConstraintError:
-        return math.nan
-
-
-def _message(reason: str, num_rows: int, maxcv: float, kkt: KKT, tol: float) -> str:
-    """Why the run ended, and plainly how good the point is."""
-    if num_rows == 0:
-        feasible = "There are no constraints"
-    elif math.isnan(maxcv):
-        feasible = "The constraints could not be evaluated at the point"
-    elif maxcv <= tol:
-        feasible = f"The point is feasible to {maxcv:.1e} (tol {tol:.0e})"
-    else:
-        feasible = f"The point is not feasible, a constraint is violated by {maxcv:.1e} (tol {tol:.0e})"
-    return f"{reason} {feasible}; {kkt.stationarity_text}."

@@ -109,6 +109,24 @@ class ResidualBelow(StoppingRule):
 
 @final
 @dataclass(frozen=True)
+class Infeasible(StoppingRule):
+    """Stops where a solver that restores its points to the constraints began outside of them, and is hardly nearer after some steps."""
+
+    tol: float
+    at_start: float  # the violation there, after all that the solver tried
+    patience: int = 20  # steps, each with a bounded number of calls of the constraints
+    nearer: float = 0.1  # of the violation at the start: what is worth going on for
+
+    def __call__(self, progress: Progress) -> Stop | None:
+        state = progress.state
+        hopeless = progress.solver.restores and self.at_start > self.tol and state.k >= self.patience
+        if not hopeless or not state.feasibility > max(self.tol, self.nearer * self.at_start):
+            return None
+        return Stop(Status.INFEASIBLE, Status.INFEASIBLE.sentence)
+
+
+@final
+@dataclass(frozen=True)
 class SolverEnds(StoppingRule):
     """Stops when the solver says that more evaluations would be useless."""
 

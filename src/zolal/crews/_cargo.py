@@ -13,6 +13,7 @@ import numpy as np
 from zolal.crews.base import timed_answers
 from zolal.errors import UnsupportedError
 from zolal.estimators.base import Queries
+from zolal.evaluate import portable
 from zolal.problem import Problem
 
 HELD = 12  # parts that a worker keeps
@@ -89,7 +90,7 @@ def deliver(cargo: Cargo) -> Any:
     while len(_held) > HELD:
         _held.popitem(last=False)
     answers, seconds = timed_answers(cast(Problem, found[0]), cargo.outline.with_bases(tuple(found[1:])), cargo.indices)
-    return [tuple(answer) for answer in answers], seconds
+    return [portable(answer) for answer in answers], seconds
 
 
 def packed(problem: Problem) -> bytes:

@@ -16,7 +16,7 @@ from zolal.crews._cargo import without_bases
 from zolal.crews.base import BaseNumbers, too_slow
 from zolal.errors import UnsupportedError
 from zolal.estimators.base import Queries
-from zolal.evaluate import answer_queries, objective_alone
+from zolal.evaluate import answer_queries, objective_alone, portable
 from zolal.faults import Answer
 from zolal.problem import Problem
 
@@ -196,4 +196,4 @@ def _serve(problem: Problem, pipe: Any, inherited: Sequence[Any], threads: int) 
             outline, numbers, parts = told
             held = {number: parts[number] if number in parts else held[number] for number in numbers}
             batch = outline.with_bases(tuple(held[number] for number in numbers))
-        pipe.send_bytes(pickle.dumps([tuple(answer) for answer in answer_queries(problem, batch, indices)]))
+        pipe.send_bytes(pickle.dumps([portable(answer) for answer in answer_queries(problem, batch, indices)]))

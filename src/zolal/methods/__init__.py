@@ -43,7 +43,10 @@ def as_method(method: str, geometry: Any, options: dict[str, Any] | None) -> Met
     given = dict(options or {})
     unknown = sorted(set(given) - set(known))
     if unknown:
-        raise InvalidArgumentError(f"Unknown option {unknown[0]!r} for method {method!r}; the options are {', '.join(sorted(known))}.")
+        owners = [repr(name) for name, other in METHODS.items() if unknown[0] in {field.name for field in dataclasses.fields(other)}]
+        belongs = f", it belongs to method {' or '.join(owners)}" if owners else ""
+        offered = ", ".join(sorted(known))
+        raise InvalidArgumentError(f"Unknown option {unknown[0]!r} for method {method!r}{belongs}; the options are {offered}.")
     missing = [name for name, field in known.items() if field.default is dataclasses.MISSING and name not in given]
     if missing:
         raise InvalidArgumentError(f"Method {method!r} needs options[{missing[0]!r}], got {sorted(given) or 'no options'}.")

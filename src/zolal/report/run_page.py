@@ -2,6 +2,7 @@
 
 import io
 import math
+import os
 import re
 from collections import Counter
 from pathlib import Path
@@ -14,13 +15,17 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from zolal.checkpoint import RunRecord, read_run, replace_file
+from zolal._array import to_numpy
+from zolal.checkpoint import RunRecord, plain_record, read_run, replace_file
+from zolal.errors import InvalidArgumentError
+from zolal.result import Result
 
 MOST_POINTS = 2000  # of a curve
 MOST_ROWS = 200  # of a table
 MOST_VARIABLES = 5000  # in the plot of x
 MEANS = 20  # of the objective in its plot, each over so much of the run
 BLUE, ORANGE, GREY, PALE = "#0072B2", "#D55E00", "0.45", "#A9CDE3"
+MEASURES = {"stationarity": ("stationarity, as estimated by the run", BLUE), "feasibility": ("violation of the constraints", ORANGE)}
 
 
 def write_run_page(folder: Path, path: Path) -> None:
@@ -29,16 +34,52 @@ def write_run_page(folder: Path, path: Path) -> None:
     replace_file(path, lambda file: file.write(page.encode()))
 
 
+def write_result_page(result: Result, path: Any) -> None:
+    """Write the page of a result that no folder keeps."""
+    if not isinstance(path, (str, os.PathLike)) or not str(path):
+        raise InvalidArgumentError(f"`Result.report(path)` must be the path of a file, got {path!r}.")
+    page = _page(Path(path).stem, result_as_record(result), None, Counter(dict(result.get("failures", ()))))
+    try:
+        replace_file(Path(path), lambda file: file.write(page.encode()))
+    except OSError as error:
+        raise InvalidArgumentError(f"`Result.report(path)` must be a file that can be written, got {str(path)!r}: {error}.") from error
+
+
+def result_as_record(result: Result) -> RunRecord:
+    """What a folder would tell of the run that had this result."""
+    given = dict(result.get("parameters", {}))
+    about = dict(fingerprint=dict(tol=math.inf) | given, maxfev=given.pop("maxfev", result.nfev))
+    about["fingerprint"].pop("maxfev", None)
+    return RunRecord(Path(), about, result.trace, [], plain_record(result) | dict(constraints=list(result.get("constraints", ()))))
+
+
+def draw_result(result: Result) -> Figure:
+    """The objective, the residuals and the point in one figure."""
+    figure = Figure(figsize=(7.2, 8.4), layout="constrained")
+    trace = _thinned(result.trace)
+    panels = figure.subplots(3, 1)
+    _draw_curves(panels[0], trace, {"fun": ("objective at each step", BLUE)}, log=False)
+    _draw_curves(panels[1], trace, MEASURES, log=True)
+    _draw_variables(panels[2], np.asarray(to_numpy(result.x), dtype=float)[:MOST_VARIABLES])
+    for axes, label, title in zip(panels, ("evaluations", "evaluations", "coordinate"), ("Objective", "Residuals", "x"), strict=True):
+        _dress(axes, label)
+        axes.set_title(title, loc="left")
+    return figure
+
+
 def run_page(record: RunRecord) -> str:
     """The page. Every text that comes from the run is escaped."""
+    return _page(record.path.resolve().name, record, record.failures[-20:], Counter(line["failure"] for line in record.failures))
+
+
+def _page(name: str, record: RunRecord, last_failures: Any, failures: Counter[str]) -> str:
     environment = Environment(
         loader=PackageLoader("zolal.report", ""), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["number"] = _number
     result, trace = record.result, record.trace
-    failures = Counter(line["failure"] for line in record.failures)
     return environment.get_template("run_page.html.j2").render(
-        name=record.path.resolve().name,
+        name=name,
         about=record.about,
         result=result,
         steps=len(trace["iteration"]),
@@ -49,7 +90,7 @@ def run_page(record: RunRecord) -> str:
         variables=list(enumerate((result or {}).get("x", [])))[:MOST_ROWS],
         counts={name: len((result or {}).get(name, [])) for name in ("x", "multipliers")},
         failures=failures.most_common(MOST_ROWS),
-        last_failures=record.failures[-20:],
+        last_failures=last_failures,
     )
 
 
@@ -68,11 +109,7 @@ def _plots(record: RunRecord) -> list[dict[str, Any]]:
         values = {"fun": ("at each step", BLUE if window == 1 else PALE)}
         values |= {"mean": (f"mean of {window} steps", BLUE)} if window > 1 else {}
         plots.append(dict(id="objective", title="Objective, with its noise", svg=_curves("objective", trace, values, log=False)))
-        measures = {
-            "stationarity": ("stationarity, as estimated by the run", BLUE),
-            "feasibility": ("violation of the constraints", ORANGE),
-        }
-        plots.append(dict(id="residuals", title="Stationarity and violation", svg=_curves("residuals", trace, measures, log=True)))
+        plots.append(dict(id="residuals", title="Stationarity and violation", svg=_curves("residuals", trace, MEASURES, log=True)))
     if record.result is not None:
         x = np.array(record.result["x"], dtype=float)
         title = "The point found" if x.size <= MOST_VARIABLES else f"The point found, its first {MOST_VARIABLES:,} coordinates"
@@ -97,6 +134,11 @@ def _thinned(trace: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 def _curves(name: str, trace: dict[str, np.ndarray], curves: dict[str, tuple[str, str]], log: bool) -> Markup:
     figure = Figure(figsize=(7.2, 3.4), layout="constrained")
     axes = figure.add_subplot()
+    _draw_curves(axes, trace, curves, log)
+    return _svg(name, figure, axes, "evaluations")
+
+
+def _draw_curves(axes: Any, trace: dict[str, np.ndarray], curves: dict[str, tuple[str, str]], log: bool) -> None:
     drawn = 0
     for field, (label, colour) in curves.items():
         values = np.where(trace[field] > 0, trace[field], np.nan) if log else trace[field]
@@ -108,24 +150,24 @@ def _curves(name: str, trace: dict[str, np.ndarray], curves: dict[str, tuple[str
         axes.set_yscale("log")
     if len(curves) > 1 and drawn:
         axes.legend(frameon=False)
-    return _svg(name, figure, axes, "evaluations")
 
 
 def _variables(name: str, x: np.ndarray) -> Markup:
     figure = Figure(figsize=(7.2, 2.6), layout="constrained")
     axes = figure.add_subplot()
+    _draw_variables(axes, x)
+    return _svg(name, figure, axes, "coordinate")
+
+
+def _draw_variables(axes: Any, x: np.ndarray) -> None:
     axes.vlines(np.arange(x.size), 0.0, x, color=BLUE, linewidth=max(0.4, min(4.0, 250.0 / max(x.size, 1))))
     axes.axhline(0.0, color=GREY, linewidth=0.8)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    return _svg(name, figure, axes, "coordinate")
 
 
 def _svg(name: str, figure: Figure, axes: Any, label: str) -> Markup:
     """The figure as an SVG element whose ids are its own on the page."""
-    axes.set_xlabel(label)
-    axes.grid(color="0.92", linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    _dress(axes, label)
     buffer = io.StringIO()
     with rc_context({"svg.hashsalt": name}):
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
@@ -134,3 +176,10 @@ def _svg(name: str, figure: Figure, axes: Any, label: str) -> Markup:
     for before in ('id="', 'href="#', "url(#"):
         text = text.replace(before, f"{before}{name}-")
     return Markup(text.replace("<svg ", f'<svg role="img" aria-label="{name}" ', 1))
+
+
+def _dress(axes: Any, label: str) -> None:
+    axes.set_xlabel(label)
+    axes.grid(color="0.92", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)

@@ -3,7 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Generic, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -102,6 +102,8 @@ S = TypeVar("S", bound=State)
 class Solver(ABC, Generic[S]):
     """init, ask, tell: nothing is mutated, nothing is evaluated here."""
 
+    restores: ClassVar[bool] = False  # whether every point is brought back to where the constraints hold, as far as that goes
+
     @abstractmethod
     def init(self, problem: Problem, x0: Array, seed: int) -> S:
         """The state before the first step."""
@@ -148,6 +150,10 @@ class Solver(ABC, Generic[S]):
 
     def ending(self, state: S) -> Status | None:
         """Why more evaluations would be useless, where they would."""
+        return None
+
+    def diagnosis(self, state: S) -> Status | None:
+        """What has kept the run from a solution, where the solver can tell; asked at the end."""
         return None
 
     def advice(self, state: S) -> str:

@@ -45,6 +45,10 @@ class Constants:
     repeats: int = 4  # values at the start where two of them differ
 
     farthest: float = 1e3  # the radius, in units times sqrt(d), at which a flat objective is given up
+    endless: float = 1e15  # the way from the start, in units times sqrt(d), at which an objective that still falls counts as unbounded
+    hidden: float = 1.5  # standard deviations of the noise: values that spread by less tell nothing
+    kinked: float = 1e-6  # the radius, in units, at which a smooth objective would long have done what was foretold
+    steep: float = 0.01  # of the largest gradient: a slope that has stayed
     shortest: float = 1e-12  # the radius, in units, at which only rounding is left
 
     surprise_memory: float = 0.8  # per value: how long a wrong forecast counts against the belief's own error

@@ -188,9 +188,9 @@ class Modelled(Solver[ModelledState]):
         """
         belief = state.belief
         assert belief is not None
-        return (
-            math.inf if belief.grain or belief.is_plateau else here.said.error * math.sqrt(max(state.surprise, 1.0)) / self._typical(state)
-        )
+        if belief.grain or belief.is_plateau:
+            return math.inf
+        return here.said.error * math.sqrt(max(state.surprise, 1.0)) / self._typical(state)
 
     def _look(self, state: ModelledState, terrain: Terrain, here: Here, covariance: np.ndarray | None = None) -> ModelledState | None:
         """With a look as the next evaluation; None where the constraints leave no way to look along."""
@@ -226,14 +226,38 @@ class Modelled(Solver[ModelledState]):
         return Terrain.of(state.form, state.units, state.x)
 
     def ending(self, state: ModelledState) -> Status | None:
-        """Where no evaluation can help: no step of any size matters to f, or none that is longer than rounding improves it."""
+        """Where no evaluation can help: no step of any size matters to f, or none that is longer than rounding improves it, or all do."""
         if state.belief is None:
             return None
-        reach = CONSTANTS.farthest * math.sqrt(len(state.units))
-        if state.belief.is_flat and state.radius > reach:
-            return Status.NO_REACTION
+        root = math.sqrt(len(state.units))
+        if state.radius > CONSTANTS.farthest * root and (state.belief.is_flat or self._is_hidden(state)):
+            return Status.NO_REACTION if state.belief.is_flat else Status.TOO_NOISY
+        if float(np.linalg.norm(state.belief.centre - state.first_point)) > CONSTANTS.endless * root:
+            return Status.UNBOUNDED
         shortest = CONSTANTS.shortest * max(1.0, float(np.max(np.abs(state.belief.centre))))
         return Status.STALLED if state.is_stuck or state.radius < shortest else None
+
+    def diagnosis(self, state: ModelledState) -> Status | None:
+        """Noise that hides f; a kink, where the radius shrinks and the slope stays; or no better point than the start."""
+        belief = state.belief
+        if belief is None:
+            return None
+        if self._is_hidden(state):
+            return Status.TOO_NOISY
+        steep = state.stationarity > CONSTANTS.steep * state.gradient_size > 0.0
+        if belief.is_exact and not belief.grain and steep and state.radius < CONSTANTS.kinked:
+            return Status.NONSMOOTH
+        doubt = 0.0 if belief.is_exact else math.hypot(belief.noise / math.sqrt(len(state.first_values)), belief.value_error)
+        return Status.NO_IMPROVEMENT if state.fallen <= CONSTANTS.noise_margin * doubt else None
+
+    @staticmethod
+    def _is_hidden(state: ModelledState) -> bool:
+        """Whether all values, near and far, differ by no more than noise does."""
+        belief = state.belief
+        if belief is None or belief.is_exact or len(belief.values) <= 2 * belief.dimension:
+            return False
+        most = CONSTANTS.hidden * belief.noise
+        return float(np.std(belief.values)) <= most and state.fallen <= most
 
     def output(self, state: ModelledState) -> Candidate:
         return self.certified(state).candidate

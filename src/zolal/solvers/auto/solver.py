@@ -1,7 +1,7 @@
 """The automatic solver: a belief over quadratics for few variables, over slopes for many and for samples."""
 
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
@@ -29,6 +29,8 @@ class Auto(Solver[AutoState]):
 
     mirror: v; Euclidean unless a geometry is asked for. x_scale: the units of the variables, where they are given.
     """
+
+    restores: ClassVar[bool] = True
 
     mirror: MirrorMap = field(default_factory=Euclidean)
     x_scale: Any = None
@@ -83,6 +85,9 @@ class Auto(Solver[AutoState]):
 
     def ending(self, state: AutoState) -> Status | None:
         return self._member(state).ending(state)
+
+    def diagnosis(self, state: AutoState) -> Status | None:
+        return self._member(state).diagnosis(state)
 
     def advice(self, state: AutoState) -> str:
         return self._member(state).advice(state)

@@ -51,6 +51,8 @@ class Constants:
     longest_step: float = 1e3  # sizes; along s
     smallest_step: float = 3e-8  # sizes; what is feasible to 1e-8 may move so far without a step
     measuring_step: float = 0.1  # sizes; the longest step along the largest gradient that still measures stationarity
+    far: float = 1e3  # sizes from the start, where a slope that is still
+    steady: float = 0.25  # of the largest one says that f is unbounded
     sure: float = 4.0  # standard errors by which the objective must have risen before a step is taken back
     known: float = 0.3  # the spread of a curvature, in units of 1/step size, up to which it is believed
     least_seen: float = 0.25  # of the square of a step that values next to x must have seen of it before they judge it

@@ -14,6 +14,7 @@ from zolal.kkt import kkt_measures
 from zolal.mirror import Euclidean, MirrorMap, bregman_step
 from zolal.problem import Problem, SlackForm
 from zolal.regularizers import Zero
+from zolal.result import Status
 from zolal.sets import ConvexSet
 from zolal.solvers.auto.slopes.additive import Additive
 from zolal.solvers.auto.slopes.constants import CONSTANTS
@@ -314,6 +315,15 @@ class Slopes(Solver[SlopesState]):
 
     def stationarity_tolerance(self, state: SlopesState, tol: float) -> float:
         return tol * state.estimate.gradient_size
+
+    def diagnosis(self, state: SlopesState) -> Status | None:
+        """A slope that stays however far x goes; or a value that is not below that of the start."""
+        start, now, h = state.start, state.anchor, state.form.problem.regularizer
+        if start is None or now is None or not start.feasible:
+            return None
+        if norm(now.x - start.x) > CONSTANTS.far * state.scale and state.stationarity > CONSTANTS.steady * state.estimate.gradient_size:
+            return Status.UNBOUNDED
+        return Status.NO_IMPROVEMENT if now.value + h.value(now.x) >= start.value + h.value(start.x) else None
 
     def advice(self, state: SlopesState) -> str:
         """Where others win: few variables and exact values, which a quadratic model of f uses better than slopes can."""
