@@ -153,6 +153,7 @@ def prepare(
     if problem.gradient is not None:
         exact_gradient(problem.gradient, x)
     start = chosen.solver.init(problem, x, seed)
+    start.form.equalities.check_derivatives(x, problem.region)
     own = chosen.solver.own_check(start)
     if own is not None:
         chosen = chosen._replace(check_directions=own if maxfev is None else min(own, _share(maxfev)))

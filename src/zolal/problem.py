@@ -51,7 +51,7 @@ class Problem:
 
     def equalities(self, x: Array) -> Equalities:
         """The constraints as equalities with slacks; their shapes are checked at x."""
-        parts = as_constraints(self.constraints, self.dimension)
+        parts = [part.inside(self.region) for part in as_constraints(self.constraints, self.dimension)]
         return Equalities(tuple(parts), tuple(part.check_at(x) for part in parts))
 
 

@@ -33,18 +33,16 @@ def constraint_table(result: Result, form: SlackForm) -> list[dict[str, Any]]:
     """Each row of the constraints at the result: its name, value, bounds, violation and multiplier; none where a constraint fails there."""
     rows: list[dict[str, Any]] = []
     parts = zip(form.equalities.parts, form.equalities.row_counts, strict=True)
-    for number, (part, count) in enumerate(parts):
+    for part, count in parts:
         try:
             value = to_numpy(part.value_at(result.x)).astype(float)
         except ConstraintError:
             return []
         lower, upper = (np.broadcast_to(np.asarray(bound, dtype=float), (count,)) for bound in (part.lower, part.upper))
-        name = getattr(part.fun, "__name__", type(part.fun).__name__)
-        label = f"constraint {number + 1}" if name == "<lambda>" else name
         for row in range(min(count, TABLE_ROWS - len(rows))):
             violation = max(lower[row] - value[row], value[row] - upper[row], 0.0)
             numbers = dict(
                 value=value[row], lower=lower[row], upper=upper[row], violation=violation, multiplier=result.multipliers[len(rows)]
             )
-            rows.append(dict(name=label, row=row) | {key: float(item) for key, item in numbers.items()})
+            rows.append(dict(name=part.name, row=row) | {key: float(item) for key, item in numbers.items()})
     return rows
