@@ -31,6 +31,7 @@ LAYERS = {
     "estimators": 3,
     "lagrangian": 3,
     "theory": 3,
+    "naming": 3.5,  # turns problems of named variables into problems of arrays
     "kkt": 3.5,  # estimates from the values of an estimator's batch
     "solvers": 4,
     "interrupts": 5,

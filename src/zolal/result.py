@@ -44,6 +44,9 @@ _SENTENCES = {
 }
 
 
+MOST_NAMES = 30  # of variables or rows that are printed one by one
+
+
 class Result(OptimizeResult):
     """SciPy's OptimizeResult with zolal's fields.
 
@@ -53,5 +56,21 @@ class Result(OptimizeResult):
     multipliers: of the Lagrangian f + <multipliers, c>, one per row in the order of the constraints; positive at an upper bound.
     multiplier_errors: their standard errors, NaN where nobody knows.
     failures: pairs of a way in which evaluations failed and how often they did, retries included.
+    names: of the variables, None where they have none; x is then a dict or a Series if x0 was one.
+    constraint_names: one per row, in the order of `multipliers`; a constraint with several rows has "name[0]", "name[1]", ...
     kkt: the KKT measures at x, exact or estimated. trace: a dict of arrays, one entry per step. seed: repeats the run.
     """
+
+    @property
+    def named_multipliers(self) -> dict[str, float]:
+        """The multipliers by the names of their rows."""
+        return dict(zip(self.get("constraint_names", ()), map(float, self.multipliers), strict=True))
+
+    def __repr__(self) -> str:
+        shown = OptimizeResult({key: value for key, value in self.items() if key not in ("names", "constraint_names")})
+        if 0 < len(self.get("constraint_names", ())) <= MOST_NAMES:
+            shown["multipliers"] = self.named_multipliers
+        if self.get("names") is not None and len(self.names) <= MOST_NAMES:
+            values = self.x.values() if isinstance(self.x, dict) else self.x
+            shown["x"] = {str(name): float(value) for name, value in zip(self.names, values, strict=True)}
+        return repr(shown)

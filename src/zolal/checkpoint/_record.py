@@ -24,6 +24,7 @@ def result_record(result: Result, form: SlackForm) -> dict[str, Any]:
         kkt={name: getattr(result.kkt, name) for name in MEASURES},
         failures=[dict(failure=failure, count=count) for failure, count in result.failures],
         constraints=constraint_table(result, form),
+        names=None if form.problem.names is None else [str(name) for name in form.problem.names],
         x=to_numpy(result.x).astype(float).tolist(),
         multipliers=to_numpy(result.multipliers).astype(float).tolist(),
     )

@@ -1,6 +1,7 @@
 """Derivatives that a user gives, compared once with differences of the values."""
 
 import itertools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,7 +9,7 @@ import scipy.sparse
 
 from zolal._array import Array, like, to_numpy
 from zolal.constraints._differences import Reach, bounds_of
-from zolal.constraints.base import Constraint, Matrix
+from zolal.constraints.base import Constraint, is_linear
 from zolal.errors import ConstraintError, InvalidArgumentError
 from zolal.sets import ConvexSet
 
@@ -28,13 +29,13 @@ class _Mismatch(NamedTuple):
     seen: float
 
 
-def check_derivatives(part: Constraint, x: Array, rows: int, region: ConvexSet | None = None) -> None:
+def check_derivatives(part: Constraint, x: Array, rows: int, region: ConvexSet | None = None, names: Sequence[Any] | None = None) -> None:
     """Raise one sentence where `jac` or `vjp` clearly contradicts the values of `fun` near x.
 
     Up to 50 variables every column is compared, otherwise three random directions. Differences ahead and back at two lengths have to agree
     with each other ten times better than with the derivative, so neither rounding nor a kink is called an error.
     """
-    if part.is_numerical or isinstance(part.fun, Matrix):
+    if part.is_numerical or is_linear(part):
         return
     d = x.shape[0]
     try:
@@ -48,15 +49,16 @@ def check_derivatives(part: Constraint, x: Array, rows: int, region: ConvexSet |
             column = comparison.narrowed(mask, number)
             found = comparison.mismatch(column, number)
             if found is not None:
-                _refuse(part, found, int(np.flatnonzero(column)[0]))
+                _refuse(part, found, int(np.flatnonzero(column)[0]), names)
     except ConstraintError:
         return  # the run itself will say what fails
 
 
-def _refuse(part: Constraint, found: _Mismatch, column: int) -> None:
+def _refuse(part: Constraint, found: _Mismatch, column: int, names: Sequence[Any] | None) -> None:
+    variable = f"variable {column}" if names is None else repr(names[column])
     kind = "jac" if part.vjp is None else "vjp"
     raise InvalidArgumentError(
-        f"In {part.label} `{kind}` does not fit `fun` at x0: in row {found.row} the derivative by variable {column} is {found.given:.6g} "
+        f"In {part.label} `{kind}` does not fit `fun` at x0: in row {found.row} the derivative by {variable} is {found.given:.6g} "
         f"by `{kind}`, and {found.seen:.6g} by differences."
     )
 

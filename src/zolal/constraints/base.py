@@ -220,6 +220,11 @@ class Matrix:
         return self.matrix
 
 
+def is_linear(part: Constraint) -> bool:
+    """Whether a constraint is known to be linear, by a matrix."""
+    return isinstance(part.fun, Matrix)
+
+
 def linear(matrix: Any, lower: Any, upper: Any, name: str | None = None) -> Constraint:
     """lower <= matrix @ x <= upper; the matrix is dense, scipy.sparse or a LinearOperator."""
     if not (scipy.sparse.issparse(matrix) or isinstance(matrix, LinearOperator)):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from array_api_compat import device
@@ -160,10 +160,10 @@ class Equalities:
         pairs = zip(self.parts, self.row_counts, strict=True)
         return tuple(row_name(part, row, rows) for part, rows in pairs for row in range(rows))
 
-    def check_derivatives(self, x: Array, region: ConvexSet | None = None) -> None:
-        """Raise where a given derivative clearly contradicts the values near x."""
+    def check_derivatives(self, x: Array, region: ConvexSet | None = None, names: Sequence[Any] | None = None) -> None:
+        """Raise where a given derivative clearly contradicts the values near x. names: of the variables."""
         for part, rows in zip(self.parts, self.row_counts, strict=True):
-            check_derivatives(part, x, rows, region)
+            check_derivatives(part, x, rows, region, names)
 
     def user_multipliers(self, lam: Array) -> np.ndarray:
         """Multipliers of the Lagrangian f + <multipliers, fun>: positive at an active upper bound, negative at a lower one."""

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
-from zolal.constraints.base import Constraint, Matrix, linear
+from zolal.constraints.base import Constraint, is_linear, linear
 from zolal.errors import InvalidArgumentError
 
 FORMS = "NonlinearConstraint, LinearConstraint, Bounds, a dict with 'type' and 'fun', or zolal.Constraint"
@@ -69,7 +69,7 @@ def _all_named(parts: list[Constraint]) -> list[Constraint]:
 
 def _function_name(part: Constraint) -> str:
     name = getattr(part.fun, "__name__", "")
-    return "" if isinstance(part.fun, Matrix) or not isinstance(name, str) or name.startswith("<") else name
+    return "" if is_linear(part) or not isinstance(name, str) or name.startswith("<") else name
 
 
 def _as_constraint(item: Any, dimension: int, name: str | None = None) -> Constraint:

@@ -1,6 +1,7 @@
 """One run as one page: HTML with its plots inside, that needs no network and runs no script."""
 
 import io
+import itertools
 import math
 import re
 from collections import Counter
@@ -17,6 +18,7 @@ from matplotlib.ticker import MaxNLocator
 from zolal.checkpoint import RunRecord, read_run, replace_file
 
 MOST_POINTS = 2000  # of a curve
+MOST_TICKS = 40  # names below the plot of x
 MOST_ROWS = 200  # of a table
 MOST_VARIABLES = 5000  # in the plot of x
 MEANS = 20  # of the objective in its plot, each over so much of the run
@@ -46,11 +48,18 @@ def run_page(record: RunRecord) -> str:
         plots=_plots(record),
         tol=float(record.about["fingerprint"]["tol"]),
         constraints=(result or {}).get("constraints", [])[:MOST_ROWS],
-        variables=list(enumerate((result or {}).get("x", [])))[:MOST_ROWS],
+        variables=list(zip(_names(result or {}), (result or {}).get("x", []), strict=False))[:MOST_ROWS],
+        named=(result or {}).get("names") is not None,
+        alone={name for name, count in Counter(row["name"] for row in (result or {}).get("constraints", [])).items() if count == 1},
         counts={name: len((result or {}).get(name, [])) for name in ("x", "multipliers")},
         failures=failures.most_common(MOST_ROWS),
         last_failures=record.failures[-20:],
     )
+
+
+def _names(result: dict[str, Any]) -> Any:
+    """What the variables are called: by their names, or by number."""
+    return itertools.count() if result.get("names") is None else result["names"]
 
 
 def _number(value: Any, digits: int = 6) -> str:
@@ -76,7 +85,9 @@ def _plots(record: RunRecord) -> list[dict[str, Any]]:
     if record.result is not None:
         x = np.array(record.result["x"], dtype=float)
         title = "The point found" if x.size <= MOST_VARIABLES else f"The point found, its first {MOST_VARIABLES:,} coordinates"
-        plots.append(dict(id="variables-plot", title=title, svg=_variables("variables-plot", x[:MOST_VARIABLES])))
+        plots.append(
+            dict(id="variables-plot", title=title, svg=_variables("variables-plot", x[:MOST_VARIABLES], record.result.get("names")))
+        )
     return plots
 
 
@@ -111,13 +122,21 @@ def _curves(name: str, trace: dict[str, np.ndarray], curves: dict[str, tuple[str
     return _svg(name, figure, axes, "evaluations")
 
 
-def _variables(name: str, x: np.ndarray) -> Markup:
+def _variables(name: str, x: np.ndarray, names: list[str] | None = None) -> Markup:
     figure = Figure(figsize=(7.2, 2.6), layout="constrained")
     axes = figure.add_subplot()
     axes.vlines(np.arange(x.size), 0.0, x, color=BLUE, linewidth=max(0.4, min(4.0, 250.0 / max(x.size, 1))))
     axes.axhline(0.0, color=GREY, linewidth=0.8)
+    if names is not None and x.size <= MOST_TICKS:
+        axes.set_xticks(np.arange(x.size), [_shortened(text) for text in names[: x.size]], rotation=90 if x.size > 6 else 0)
+        return _svg(name, figure, axes, "")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     return _svg(name, figure, axes, "coordinate")
+
+
+def _shortened(text: str) -> str:
+    """A name as a label; a dollar sign is no mathematics."""
+    return (text if len(text) <= 16 else f"{text[:15]}…").replace("$", r"\$")
 
 
 def _svg(name: str, figure: Figure, axes: Any, label: str) -> Markup:
