@@ -198,7 +198,6 @@ RIGHT = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize(("fun", "jac", "x"), RIGHT.values(), ids=RIGHT)
 def test_rounding_and_kinks_are_not_called_wrong_derivatives(fun, jac, x):
     Problem(np.sum, 3, zolal.Constraint(fun, jac=jac)).equalities(x).check_derivatives(x)

@@ -39,17 +39,18 @@ def check_derivatives(part: Constraint, x: Array, rows: int, region: ConvexSet |
         return
     d = x.shape[0]
     try:
-        given = _Given.of(part, x, rows)
-        comparison = _Comparison(part, x, given, Reach(to_numpy(x).astype(float), *bounds_of(region, d)))
-        whole = np.ones(d, dtype=bool)
-        masks = np.eye(d, dtype=bool) if d <= MOST_COLUMNS else [whole] * DIRECTIONS
-        for number, mask in enumerate(masks):
-            if comparison.mismatch(mask, number) is None:
-                continue
-            column = comparison.narrowed(mask, number)
-            found = comparison.mismatch(column, number)
-            if found is not None:
-                _refuse(part, found, int(np.flatnonzero(column)[0]), names)
+        with np.errstate(all="ignore"):
+            given = _Given.of(part, x, rows)
+            comparison = _Comparison(part, x, given, Reach(to_numpy(x).astype(float), *bounds_of(region, d)))
+            whole = np.ones(d, dtype=bool)
+            masks = np.eye(d, dtype=bool) if d <= MOST_COLUMNS else [whole] * DIRECTIONS
+            for number, mask in enumerate(masks):
+                if comparison.mismatch(mask, number) is None:
+                    continue
+                column = comparison.narrowed(mask, number)
+                found = comparison.mismatch(column, number)
+                if found is not None:
+                    _refuse(part, found, int(np.flatnonzero(column)[0]), names)
     except ConstraintError:
         return  # the run itself will say what fails
 

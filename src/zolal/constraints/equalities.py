@@ -9,6 +9,7 @@ from array_api_compat import device
 
 from zolal._array import Array, concatenate, is_finite, like, namespace, split, to_numpy, zeros
 from zolal.constraints._derivative_check import check_derivatives
+from zolal.constraints._least_violation import FLAT, Rows, least_excess
 from zolal.constraints.base import Constraint
 from zolal.errors import ConstraintError, UnsupportedError
 from zolal.sets import Box, ConvexSet
@@ -30,6 +31,18 @@ class Violated(NamedTuple):
         side = "below its lower bound" if self.value < self.lower else "above its upper bound"
         bound = self.lower if self.value < self.lower else self.upper
         return f"{self.name} is {self.value:.6g}, {self.violation:.3g} {side} {bound:.6g}"
+
+
+class LeastViolation(NamedTuple):
+    """Where constraints are violated least, near a point. worst: the row that is violated most there, None where all hold.
+
+    is_minimum: whether no short step within the region reduces the violation. A violation above tol then means that the constraints
+    contradict each other thereabouts; if all of them are linear or convex, everywhere.
+    """
+
+    x: Array
+    worst: Violated | None
+    is_minimum: bool
 
 
 def row_name(part: Constraint, row: int, rows: int) -> str:
@@ -153,6 +166,22 @@ class Equalities:
                 name = row_name(part, row, rows)
                 found = Violated(name, row, float(excess[row]), float(value[row]), float(lower[row]), float(upper[row]))
         return found
+
+    def least_violation(self, x: Array, region: ConvexSet | None = None) -> "LeastViolation":
+        """A point near x, within the region, that violates the constraints least, found with a bounded number of calls."""
+
+        def value(point: np.ndarray) -> np.ndarray:
+            return to_numpy(self.signed_value(like(point, x))).astype(float)
+
+        def jacobian(point: np.ndarray) -> np.ndarray:
+            return to_numpy(self.signed_jacobian(like(point, x))).astype(float)
+
+        if self.num_rows == 0:
+            return LeastViolation(x, None, False)
+        point, cosine = least_excess(Rows(value, jacobian, *self.interval), to_numpy(x).astype(float), region)
+        found = like(point, x)
+        worst = self.worst(found)
+        return LeastViolation(found, worst, worst is not None and cosine <= FLAT)
 
     @property
     def row_names(self) -> tuple[str, ...]:
