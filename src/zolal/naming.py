@@ -49,9 +49,10 @@ class Naming:
         if self.names is None:
             raise InvalidArgumentError(f"`{what}` can have names where the variables have: `x0` as a dict or Series, got {given!r}.")
         _check_distinct(f"`{what}`", own)
-        if unknown := [name for name in own if name not in self.names]:
+        known, told = set(self.names), set(own)
+        if unknown := [name for name in own if name not in known]:
             raise InvalidArgumentError(f"`{what}` must name the variables {_listed(self.names)}, got the unknown name {unknown[0]!r}.")
-        if missing := [name for name in self.names if name not in own]:
+        if missing := [name for name in self.names if name not in told]:
             raise InvalidArgumentError(f"`{what}` must name every variable, got nothing for {missing[0]!r}.")
         return [given[name] for name in self.names]
 

@@ -20,6 +20,7 @@ LENGTHS = (1e-5, 1e-3, 1e-7, 1e-1)  # of a step, relative to the variables' size
 WRONG = 1e-3  # relative to the derivative by one variable
 SUSPECT = 1e-5  # the same along several variables, where a single wrong entry may be a small part
 NEGLIGIBLE = 1e-6  # relative to all derivatives of the row together
+HIDDEN = 1e-5  # of the value: a change that rounding in single precision may swallow
 CLEAR = 10.0  # how many times the disagreement exceeds that of the differences among themselves
 
 
@@ -114,7 +115,8 @@ class _Comparison:
             return None
         slopes += [self._slopes(direction, length) for length in LENGTHS[1:]]
         for row in suspects:
-            seen = _agreed([slope[:, row] for slope in slopes], float(claimed[row]), float(allowed[row]))
+            hidden = HIDDEN * abs(float(self.value[row])) / max(LENGTHS)
+            seen = _agreed([slope[:, row] for slope in slopes], float(claimed[row]), float(allowed[row]), hidden)
             if seen is not None:
                 return _Mismatch(int(self.given.numbers[row]), float(claimed[row]) / unit + 0.0, seen / unit + 0.0)
         return None
@@ -144,13 +146,16 @@ class _Comparison:
             return np.full(self.given.numbers.size, np.nan)
 
 
-def _agreed(slopes: list[np.ndarray], claimed: float, allowed: float) -> float | None:
-    """The slope of one row that differences at two lengths agree on, and that is clearly not the claimed one; None where there is none."""
+def _agreed(slopes: list[np.ndarray], claimed: float, allowed: float, hidden: float) -> float | None:
+    """The slope of one row that differences at two lengths agree on, and that is clearly not the claimed one; None where there is none.
+
+    hidden: a slope that single precision may swallow.
+    """
     every = np.concatenate(slopes)
     if not np.all(np.abs(every[np.isfinite(every)] - claimed) > allowed):
         return None
     if np.all(every == 0.0):
-        return 0.0
+        return 0.0 if abs(claimed) > hidden else None
     telling = [slope for slope in slopes if np.isfinite(slope).all() and np.all(slope != 0.0)]  # no change at all is rounding
     for first, second in itertools.combinations(telling, 2):
         both = np.concatenate([first, second])

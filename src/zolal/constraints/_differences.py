@@ -1,5 +1,6 @@
 """Derivatives of a known function from its values: relative steps, within bounds, and few calls."""
 
+import itertools
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,9 +15,11 @@ Function = Callable[[np.ndarray], np.ndarray]
 
 MOST_CALLS = 500  # of a function for one Jacobian
 FINE_CALLS = 256  # up to which differences have fourth order
-FLOOR = {4: 1e-2, 2: 1e-1, 1: 1.0}  # of min(1, the width of the bounds), by order: the least size of a variable
+FLOOR = {4: 0.1, 2: 0.1, 1: 1.0}  # of min(1, the width of the bounds), by order: the least size of a variable
+STEP = {4: 0.35, 2: 0.385, 1: 0.5}  # the power of the rounding unit that is a relative step; short, for x may be 2000 and turn by 1
+PROBE = 0.42  # the same for the difference that complex steps have to agree with
 IMAGINARY = 1e-20  # of a variable's size: a step that no rounding sees
-AGREEMENT = 1e-4  # relative, of complex steps with differences
+AGREEMENT = 1e-3  # relative, of complex steps with differences
 
 
 class Stencil(NamedTuple):
@@ -76,12 +79,12 @@ def numerical_jacobian(fun: Function, x: np.ndarray, region: ConvexSet | None = 
         )
     eps = float(np.finfo(x.dtype).eps)
     order = 4 if 4 * count <= FINE_CALLS else 2 if 2 * count <= MOST_CALLS else 1
-    step = eps ** (1.0 / (order + 1))
+    step = eps ** STEP[order]
     reach = _reach(region, x, step, order)
     value = fun(reach.center)
     every = np.arange(value.size)
     groups = [Group(np.array([j]), every, np.full(value.size, j)) for j in range(x.size)] if together is None else together
-    slopes = _complex_step(fun, reach, value, groups, eps) if eps < 1e-10 else None
+    slopes = _complex_step(fun, x.astype(float), reach, value, groups, eps) if eps < 1e-10 else None
     if slopes is None:
         slopes = _differences(fun, reach, value, groups, order, step)
     if together is None:
@@ -107,10 +110,18 @@ def column_groups(sparsity: Any) -> list[Group]:
 def _reach(region: ConvexSet | None, x: np.ndarray, step: float, order: int) -> Reach:
     lower, upper = bounds_of(region, x.size)
     point = Reach(x.astype(float), lower, upper)
+    return point._replace(center=_center(region, point.center, 4.0 * step * point.sizes(order)))
+
+
+def _center(region: ConvexSet | None, x: np.ndarray, margins: np.ndarray) -> np.ndarray:
+    """X itself where only bounds are near; otherwise a point as deep inside a region with a curved boundary as the steps are long."""
+    if isinstance(region, Product):
+        starts = np.cumsum([0, *(size for _, size in region.parts)])
+        blocks = [slice(start, stop) for start, stop in itertools.pairwise(starts)]
+        return np.concatenate([_center(part, x[block], margins[block]) for (part, _), block in zip(region.parts, blocks, strict=True)])
     if region is None or isinstance(region, (Box, NonNegative, WholeSpace, Simplex)):
-        return point
-    center = np.asarray(region.inner(x, 4.0 * step * float(np.max(point.sizes(order)))), dtype=float)
-    return point._replace(center=np.clip(center, lower, upper))
+        return x
+    return np.asarray(region.inner(x, float(np.max(margins))), dtype=float)
 
 
 def bounds_of(region: ConvexSet | None, d: int) -> tuple[np.ndarray, np.ndarray]:
@@ -149,23 +160,26 @@ def _differences(fun: Function, reach: Reach, value: np.ndarray, groups: list[Gr
     return found
 
 
-def _complex_step(fun: Function, reach: Reach, value: np.ndarray, groups: list[Group], eps: float) -> list[np.ndarray] | None:
+def _complex_step(
+    fun: Function, x: np.ndarray, reach: Reach, value: np.ndarray, groups: list[Group], eps: float
+) -> list[np.ndarray] | None:
     """Im fun(x + i h e_j) / h, None where fun does not take complex numbers or is not analytic in them.
 
     One direction tells: a function such as |x| or a conjugate loses the imaginary part, and a difference along that direction does not.
     """
-    x, lower, upper = reach
+    center, lower, upper = reach
     h = IMAGINARY * reach.sizes()
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
-            side = np.where(x - lower > upper - x, -1.0, 1.0)
-            room = np.maximum(np.maximum(x - lower, upper - x), 0.0)
-            along = side * np.minimum(eps ** (1 / 3) * reach.sizes(2), room / 2.0) * np.random.default_rng(0).uniform(0.5, 1.0, x.size)
-            claimed = fun(x + 1j * 1e-15 * along).imag / 1e-15
+            below, above = center - lower, upper - center
+            room = np.maximum(np.maximum(below, above), 0.0)
+            along = np.minimum(eps**PROBE * reach.sizes(2), room / 2.0) * np.random.default_rng(0).uniform(0.5, 1.0, x.size)
+            along = np.where(below > above, -along, along)
+            claimed = fun(center + 1j * 1e-15 * along).imag / 1e-15
             if claimed.shape != value.shape:
                 return None
-            ahead, farther = (fun(np.clip(x + times * along, lower, upper)) for times in (1.0, 2.0))
+            ahead, farther = (fun(np.clip(center + times * along, lower, upper)) for times in (1.0, 2.0))
             seen = 2.0 * ahead - 0.5 * farther - 1.5 * value
             rounding = 64.0 * eps * np.max(np.abs([value, ahead, farther]), axis=0)
             if not np.all(np.abs(seen - claimed) <= AGREEMENT * np.maximum(np.abs(seen), np.abs(claimed)) + rounding):
