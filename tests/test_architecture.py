@@ -32,6 +32,7 @@ LAYERS = {
     "lagrangian": 3,
     "theory": 3,
     "theory.multistage": 3.1,  # puts the stages' constants into the settings of one run
+    "naming": 3.5,  # turns problems of named variables into problems of arrays
     "kkt": 3.5,  # estimates from the values of an estimator's batch
     "solvers": 4,
     "solvers.multistage": 4.1,  # its stages are runs of Algorithm 1

@@ -15,6 +15,7 @@ from zolal.estimators.base import Queries, SampleKey
 from zolal.evaluate import as_value, draw_sample
 from zolal.faults import Answer, FaultPolicy
 from zolal.minimize import prepare, with_parameters
+from zolal.naming import NAMELESS, Naming
 from zolal.opening import opened
 from zolal.problem import Problem
 from zolal.regularizers import Regularizer
@@ -31,11 +32,12 @@ class AskedQuery:
     batch: Queries
     index: int
     draw: Callable[[Any], Any] | None
+    naming: Naming = NAMELESS
 
     @property
-    def point(self) -> Array:
-        """Where to evaluate, shape (d,)."""
-        return self.batch.point(self.index)
+    def point(self) -> Any:
+        """Where to evaluate, shape (d,), or a dict or Series where x0 is one."""
+        return self.naming.given(self.batch.point(self.index))
 
     @property
     def sample_key(self) -> SampleKey:
@@ -142,8 +144,8 @@ class Optimizer:
         ledger = self._session.ledger
         if ledger is None:
             return None
-        draw = self._session.setup.problem.sample
-        return AskedBatch(tuple(AskedQuery(self._key(i), ledger.batch, i, draw) for i in ledger.wanted))
+        draw, naming = self._session.setup.problem.sample, self._session.setup.naming
+        return AskedBatch(tuple(AskedQuery(self._key(i), ledger.batch, i, draw, naming) for i in ledger.wanted))
 
     def tell(self, values: Mapping[str, Any] | Sequence[Any]) -> None:
         """Take values by key, or for all that `ask` gives, in its order."""
@@ -178,7 +180,8 @@ class Optimizer:
     @property
     def result(self) -> Result:
         """The result; while the run goes on, what is known of it, with status RUNNING."""
-        return with_parameters(self._session.result, self._session.setup)
+        setup = self._session.setup
+        return setup.naming.told(with_parameters(self._session.result, setup), setup.start.form)
 
     def close(self) -> None:
         """Let go of the checkpoint's files; a run that has ended has done so by itself."""

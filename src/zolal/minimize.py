@@ -17,6 +17,7 @@ from zolal.crews import as_crew
 from zolal.errors import InvalidArgumentError
 from zolal.faults import FaultPolicy
 from zolal.methods import as_method
+from zolal.naming import Naming
 from zolal.opening import opened
 from zolal.problem import Problem
 from zolal.regularizers import Regularizer, Zero
@@ -60,10 +61,11 @@ def minimize(
     fun: fun(x, *args); fun(x, xi, *args) when `sample` is given; fun(X, *args) on rows when `vectorized` (fun(X, [xi, ...], *args) with
         `sample`). A `Problem` may stand for fun and all that describes the problem.
     x0: the start, shape (d,); its array namespace (NumPy, PyTorch, ...) is the one that fun and the constraints get. A start outside X
-        is projected, with a warning.
-    bounds: Bounds or pairs (low, high), as X; or `region`, a set of `zolal.sets`.
-    constraints: NonlinearConstraint, LinearConstraint, Bounds, SLSQP dicts, `zolal.Constraint`, or a sequence of these. They are known
-        exactly and cost no evaluation. Inequalities get slacks.
+        is projected, with a warning. A dict {name: number} or a pandas Series gives names to the variables; fun, constraints and `gradient`
+        then get what x0 is, `vectorized` a dict of columns or a DataFrame, and `x` of the result is the same again.
+    bounds: Bounds, pairs (low, high), or a dict {name: (low, high)}, as X; or `region`, a set of `zolal.sets`.
+    constraints: NonlinearConstraint, LinearConstraint, Bounds, SLSQP dicts, `zolal.Constraint`, a sequence of these, or a dict
+        {name: constraint}. They are known exactly and cost no evaluation. Inequalities get slacks. A given derivative is checked once.
     regularizer: h, of `zolal.regularizers`.
     sample: draws xi from a numpy Generator; the same xi is then used at both ends of each difference, which removes most noise.
     gradient: the exact gradient of f where it is known; used for the final KKT measures only.
@@ -85,8 +87,8 @@ def minimize(
     progress: show a line with evaluations, rate, time left, objective, violation and residual while the run goes on.
     checkpoint: a folder that keeps the run: its state, the values received, and a trace that can be read meanwhile. resume: continue
         what the folder holds, bit for bit, or begin where it is empty; `maxfev` may be larger then, all else has to be the same.
-    x_scale: for method "auto", the size of a typical change of each variable, a number or one per variable; unless given, it comes from the
-        bounds and from x0. Worth giving where variables have different units and neither says so.
+    x_scale: for method "auto", the size of a typical change of each variable, a number, one per variable, or a dict by name; unless
+        given, it comes from the bounds and from x0. Worth giving where variables have different units and neither says so.
     start: a result to go on from, instead of x0. Its x is carried over, and its multipliers to "mdlal"; everything else is learned
         anew, and evaluations are counted from 0.
     options: of the method, see `AutoOptions`, `MDLALOptions`, `MultiStageOptions`, `SZOConExOptions`, ... in `zolal.methods`.
@@ -120,7 +122,7 @@ def minimize(
     )
     crew = as_crew(setup.problem, workers, timeout)
     with opened(setup, checkpoint, resume, progress) as session:
-        return with_parameters(carry_out(session, crew), setup)
+        return setup.naming.told(with_parameters(carry_out(session, crew), setup), setup.start.form)
 
 
 def with_parameters(result: Result, setup: Setup) -> Result:
@@ -153,22 +155,27 @@ def prepare(
     described = dict(args=args) | described
     x0, maxfev = _begun(start, x0), _whole(maxfev)
     if isinstance(fun, Problem):
-        problem, x = _whole_problem(fun, described), _start(fun.x0 if x0 is None else x0)
+        whole, start_at = _whole_problem(fun, described), fun.x0 if x0 is None else x0
+        naming = Naming.of(start_at, fun.names)
+        x, problem = _start(naming.array(start_at), naming), naming.plain(whole)
     else:
-        x = _start(x0)
-        problem = _problem(fun, x.shape[0], **described)
+        naming = Naming.of(x0, bounds=described.get("bounds"))
+        x = _start(naming.array(x0), naming)
+        problem = naming.plain(_problem(fun, x.shape[0], **described | dict(bounds=naming.bounds(described.get("bounds")))))
     if x.shape[0] != problem.dimension:
         raise InvalidArgumentError(f"`x0` must have {problem.dimension} entries, got {x.shape[0]}.")
     x = _inside(x, problem.region)
     if method is None:  # whoever knows a step size wants the method that takes one
         method = "mdlal" if isinstance(options, Mapping) and "step_size" in options else "auto"
     chosen = as_method(method, geometry, options)
+    x_scale = naming.ordered("x_scale", x_scale)
     if x_scale is not None:
         chosen = chosen._replace(solver=_scaled(chosen.solver, method, _x_scale(x_scale, problem.dimension)))
     seed, tol = _seed(rng), positive("minimize(tol=...)", tol)
     if problem.gradient is not None:
         exact_gradient(problem.gradient, x)
     first = _carried(chosen.solver.init(problem, x, seed), start)
+    first.form.equalities.check_derivatives(x, problem.region, problem.names)
     own = chosen.solver.own_check(first)
     if own is not None:
         chosen = chosen._replace(check_directions=own if maxfev is None else min(own, _share(maxfev)))
@@ -180,7 +187,7 @@ def prepare(
         named["x_scale"] = [float(scale) for scale in np.ravel(x_scale)]
     if start is not None:
         named["start"] = [float(number) for number in to_numpy(first.multipliers)] if isinstance(first, MDLALState) else []
-    setup = Setup(problem, chosen, first, budget, tol, policy, named, callback, seed_given=rng is not None, x0=x)
+    setup = Setup(problem, chosen, first, budget, tol, policy, named, callback, seed_given=rng is not None, naming=naming, x0=x)
     return replace(setup, chosen=named | dict(maxfev=setup.maxfev)) if chosen.planned else setup
 
 
@@ -242,7 +249,7 @@ def _problem(
     return Problem(_with_args(fun, args), dimension, region=_region(bounds, region, dimension), regularizer=h, **rest)
 
 
-def _start(x0: Any) -> Array:
+def _start(x0: Any, naming: Naming) -> Array:
     """x0 as a vector of floats in its own namespace."""
     if x0 is None:
         raise InvalidArgumentError("`x0` must be given.")
@@ -263,7 +270,8 @@ def _start(x0: Any) -> Array:
         raise InvalidArgumentError(f"`x0` must have single or double precision, got dtype {x.dtype}.")
     if not is_finite(x):
         bad = int(np.flatnonzero(~np.isfinite(to_numpy(x)))[0])
-        raise InvalidArgumentError(f"`x0` must be finite, got {float(x[bad])} at entry {bad}.")
+        entry = f"entry {bad}" if naming.like is None else repr((naming.names or ())[bad])
+        raise InvalidArgumentError(f"`x0` must be finite, got {float(x[bad])} at {entry}.")
     return copied(x)
 
 

@@ -1,6 +1,6 @@
 """The static problem: what is minimised, where, and subject to what."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -22,6 +22,7 @@ class Problem:
     dimension: d. constraints: any of SciPy's forms. region: X. regularizer: h.
     sample: rng -> xi, draws one sample from a numpy.random.Generator; the same xi is used at both ends of a difference.
     gradient: the exact gradient of f, for diagnostics only. x0: a start. solution, multipliers: a known optimum.
+    names: of the variables, for results, tables and pages. Functions get x as an array, or as a dict or Series where x0 is one.
     """
 
     objective: Callable[..., Any]
@@ -35,6 +36,7 @@ class Problem:
     x0: Array | None = None
     solution: Array | None = None
     multipliers: Array | None = None
+    names: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
         positive_int("Problem(dimension=...)", self.dimension)
@@ -45,13 +47,23 @@ class Problem:
         for name, kind in (("region", ConvexSet), ("regularizer", Regularizer)):
             if not isinstance(getattr(self, name), kind):
                 raise InvalidArgumentError(f"`Problem({name}=...)` must be a zolal {kind.__name__}, got {getattr(self, name)!r}.")
+        self._check_names()
         for part in (self.region, self.regularizer):
             if part.dimension not in (None, self.dimension):
                 raise InvalidArgumentError(f"{part!r} must have {self.dimension} variables as the problem has, got {part.dimension}.")
 
+    def _check_names(self) -> None:
+        if self.names is None:
+            return
+        if isinstance(self.names, str) or not isinstance(self.names, Sequence) or len(self.names) != self.dimension:
+            raise InvalidArgumentError(f"`Problem(names=...)` must hold {self.dimension} names, one per variable, got {self.names!r}.")
+        repeated = [name for name in self.names if list(self.names).count(name) > 1] if len(set(self.names)) < self.dimension else []
+        if repeated:
+            raise InvalidArgumentError(f"`Problem(names=...)` must be distinct, got {repeated[0]!r} more than once.")
+
     def equalities(self, x: Array) -> Equalities:
         """The constraints as equalities with slacks; their shapes are checked at x."""
-        parts = as_constraints(self.constraints, self.dimension)
+        parts = [part.inside(self.region) for part in as_constraints(self.constraints, self.dimension)]
         return Equalities(tuple(parts), tuple(part.check_at(x) for part in parts))
 
 

@@ -90,6 +90,9 @@ _ADVICE = {
 }
 
 
+MOST_NAMES = 30  # of variables or rows that are printed one by one
+
+
 class Result(OptimizeResult):
     """SciPy's OptimizeResult with zolal's fields.
 
@@ -101,6 +104,8 @@ class Result(OptimizeResult):
     multipliers: of the Lagrangian f + <multipliers, c>, one per row in the order of the constraints; positive at an upper bound.
     multiplier_errors: their standard errors, NaN where nobody knows.
     failures: pairs of a way in which evaluations failed and how often they did, retries included.
+    names: of the variables, None where they have none; x is then a dict or a Series if x0 was one.
+    constraint_names: one per row, in the order of `multipliers`; a constraint with several rows has "name[0]", "name[1]", ...
     kkt: the KKT measures at x, exact or estimated. trace: a dict of arrays, one entry per step. seed: repeats the run.
     stationarity_limit: what the stationarity was to be at most: tol itself, or under method "auto" tol times the largest gradient.
     constraints: a row per constraint with its value, bounds, violation and multiplier. parameters: what the run was given.
@@ -115,6 +120,11 @@ class Result(OptimizeResult):
     def plot(self) -> Any:
         """The objective, the residuals and the point as a matplotlib Figure; `figure.savefig("run.png")` keeps it."""
         return _drawing().draw_result(self)
+
+    @property
+    def named_multipliers(self) -> dict[str, float]:
+        """The multipliers by the names of their rows."""
+        return dict(zip(self.get("constraint_names", ()), map(float, self.multipliers), strict=True))
 
     def __repr__(self) -> str:
         rows = self._rows()
@@ -145,7 +155,7 @@ def _text(name: str, result: Result) -> str:
     if name == "fun":
         return with_error(value, result.get("fun_error", math.nan))
     if name in ("x", "multipliers"):
-        return _vector(value)
+        return _vector(plain_numbers(value), result.get("names" if name == "x" else "constraint_names"))
     return f"{value:.3g}" if name == "maxcv" else str(value)
 
 
@@ -154,10 +164,17 @@ def with_error(value: float, error: float) -> str:
     return f"{value:.8g}" if math.isnan(error) else f"{value:.8g} +- {error:.2g}"
 
 
-def _vector(value: Any) -> str:
-    numbers = to_numpy(value).reshape(-1)
+def plain_numbers(x: Any) -> np.ndarray:
+    """An array, or the numbers of a dict or a Series."""
+    return np.asarray(to_numpy(list(x.values()) if isinstance(x, dict) else x), dtype=np.float64).reshape(-1)
+
+
+def _vector(numbers: np.ndarray, names: Any) -> str:
     more = f", ... {numbers.size} in all" if numbers.size > SHOWN else ""
-    return "[" + ", ".join(f"{number:.6g}" for number in numbers[:SHOWN].astype(np.float64)) + more + "]" if numbers.size else ""
+    texts = [f"{number:.6g}" for number in numbers[:SHOWN]]
+    if names is not None and len(names) == numbers.size:
+        texts = [f"{name}: {text}" for name, text in zip(names[:SHOWN], texts, strict=True)]
+    return "[" + ", ".join(texts) + more + "]" if numbers.size else ""
 
 
 def _drawing() -> Any:

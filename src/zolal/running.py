@@ -17,6 +17,7 @@ from zolal.interrupts import Interrupts
 from zolal.kkt import KKT
 from zolal.loop import Outcome, conversation
 from zolal.methods import Method
+from zolal.naming import NAMELESS, Naming
 from zolal.problem import Problem
 from zolal.recording import Recorder
 from zolal.result import Result, Status
@@ -54,6 +55,7 @@ class Setup:
     chosen: dict[str, Any]
     callback: Callable[[Any], Any] | None = None
     seed_given: bool = True  # otherwise a run that is resumed keeps its own
+    naming: Naming = NAMELESS
     x0: Array | None = None  # where a solver begins elsewhere than at the start that it was given
 
     @property

@@ -69,16 +69,9 @@ def _feasible(form: SlackForm, point: Point) -> str:
 
 
 def _worst(form: SlackForm, x: Array) -> str:
-    """The constraint that is violated most, by its place in the list and its row."""
-    equalities, worst, name = form.equalities, -math.inf, "a constraint"
-    for number, (part, count) in enumerate(zip(equalities.parts, equalities.row_counts, strict=True)):
-        value = to_numpy(part.value_at(x)).astype(float)
-        lower, upper = (np.broadcast_to(np.asarray(bound, dtype=float), (count,)) for bound in (part.lower, part.upper))
-        excess = np.maximum(lower - value, value - upper)
-        if count and float(np.max(excess)) > worst:
-            worst, row = float(np.max(excess)), int(np.argmax(excess))
-            name = f"constraint {number + 1}" if count == 1 else f"row {row} of constraint {number + 1}"
-    return name
+    """The constraint that is violated most, by its name."""
+    worst = form.equalities.worst(x)
+    return "a constraint" if worst is None else worst.name
 
 
 def _stationary(point: Point) -> str:

@@ -46,6 +46,12 @@ def problem():
 
 
 instance = problem()
+named = zolal.Problem(
+    lambda x: (x["price"] - 2) ** 2 + x["count"] ** 2,
+    2,
+    {"budget": NonlinearConstraint(lambda x: x["price"], -np.inf, 1.0)},
+    x0={"price": 0.0, "count": 1.0},
+)
 
 
 def broken():
@@ -103,6 +109,12 @@ def test_solve_prints_the_result_and_says_where_the_run_is_kept(file, tmp_path):
     page = subprocess.run([COMMAND, "report", str(tmp_path / "run")], capture_output=True, text=True, check=True, timeout=120)
     assert Path(page.stdout.strip()) == tmp_path / "run" / "report.html"
     assert "<svg" in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_solve_prints_the_names_of_variables_and_constraints(file):
+    done = solve(f"{file}:named", "--maxfev", "60", "--seed", "3", "--no-progress")
+    assert re.search(r"x +price 1(\.0+\d*)?, count", done.stdout)
+    assert re.search(r"^budget +-inf", done.stdout, flags=re.M)
 
 
 def test_solve_takes_options_from_the_file_and_flags_win(file):

@@ -128,10 +128,10 @@ def test_a_keyboard_interrupt_ends_the_run_with_what_it_has_found():
 
 
 CONSTRAINT_FAULTS = {
-    "nan": (lambda: np.nan, "A constraint returned a value that is not finite: nan"),
-    "inf": (lambda: np.inf, "A constraint returned a value that is not finite: inf"),
-    "raises": (raises, "A constraint's `fun` raised ConnectionError: the simulator is gone"),
-    "more rows": (lambda: np.ones(2), "A constraint returned 2 rows after 1 at the start"),
+    "nan": (lambda: np.nan, "The value of constraint 1 in row 0 is not finite: nan"),
+    "inf": (lambda: np.inf, "The value of constraint 1 in row 0 is not finite: inf"),
+    "raises": (raises, "In constraint 1 `fun` raised ConnectionError: the simulator is gone"),
+    "more rows": (lambda: np.ones(2), "`fun` of constraint 1 returned 2 rows after 1 at the start"),
     "complex": (lambda: 1j, "complex128"),
     "matrix": (lambda: np.ones((1, 1)), "got shape (1, 1)"),
 }
@@ -150,7 +150,7 @@ def test_a_constraint_that_fails_in_the_run_ends_it_with_the_best_point_so_far(f
 
 JACOBIAN_FAULTS = {
     "nan": (lambda: np.array([np.nan, 0.0]), "not finite"),
-    "raises": (raises, "A constraint's `jac` raised ConnectionError: the simulator is gone"),
+    "raises": (raises, "In constraint 1 `jac` raised ConnectionError: the simulator is gone"),
     "wrong shape": (lambda: np.ones((1, 3)), "shape"),
 }
 

@@ -143,7 +143,7 @@ BAD_ARGUMENTS = {
     "bounds of words": (dict(bounds=[("a", "b")] * 2), "(low, high) pairs"),
     "jacobian of wrong shape": (
         dict(constraints=NonlinearConstraint(square, 0, 0, jac=lambda x: np.ones((2, 1)))),
-        "Jacobian of the constraint must have shape (1, 2), got (2, 1)",
+        "Jacobian of constraint 'square' must have shape (1, 2), got (2, 1)",
     ),
 }
 

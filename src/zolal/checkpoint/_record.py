@@ -7,7 +7,7 @@ import numpy as np
 from zolal._array import to_numpy
 from zolal.errors import ConstraintError
 from zolal.problem import SlackForm
-from zolal.result import Result
+from zolal.result import Result, plain_numbers
 
 TABLE_ROWS = 1000  # of constraints
 SCALARS = ("fun", "fun_error", "nfev", "nit", "message", "maxcv")
@@ -16,7 +16,9 @@ MEASURES = ("stationarity", "feasibility", "euclidean", "p", "estimated", "stand
 
 def result_record(result: Result, form: SlackForm) -> dict[str, Any]:
     """The result with its table of constraints; the trace is left to its own file."""
-    return plain_record(result) | dict(constraints=constraint_table(result, form))
+    names = form.problem.names
+    own = dict(constraints=constraint_table(result, form), names=None if names is None else [str(name) for name in names])
+    return plain_record(result) | own
 
 
 def plain_record(result: Result) -> dict[str, Any]:
@@ -28,7 +30,8 @@ def plain_record(result: Result) -> dict[str, Any]:
         seed=str(result.seed),
         kkt={name: getattr(result.kkt, name) for name in MEASURES},
         failures=[dict(failure=failure, count=count) for failure, count in result.failures],
-        x=to_numpy(result.x).astype(float).tolist(),
+        names=None if result.get("names") is None else [str(name) for name in result.names],
+        x=plain_numbers(result.x).tolist(),
         multipliers=to_numpy(result.multipliers).astype(float).tolist(),
     )
 
@@ -37,18 +40,16 @@ def constraint_table(result: Result, form: SlackForm) -> list[dict[str, Any]]:
     """Each row of the constraints at the result: its name, value, bounds, violation and multiplier; none where a constraint fails there."""
     rows: list[dict[str, Any]] = []
     parts = zip(form.equalities.parts, form.equalities.row_counts, strict=True)
-    for number, (part, count) in enumerate(parts):
+    for part, count in parts:
         try:
             value = to_numpy(part.value_at(result.x)).astype(float)
         except ConstraintError:
             return []
         lower, upper = (np.broadcast_to(np.asarray(bound, dtype=float), (count,)) for bound in (part.lower, part.upper))
-        name = getattr(part.fun, "__name__", type(part.fun).__name__)
-        label = f"constraint {number + 1}" if name == "<lambda>" else name
         for row in range(min(count, TABLE_ROWS - len(rows))):
             violation = max(lower[row] - value[row], value[row] - upper[row], 0.0)
             numbers = dict(
                 value=value[row], lower=lower[row], upper=upper[row], violation=violation, multiplier=result.multipliers[len(rows)]
             )
-            rows.append(dict(name=label, row=row) | {key: float(item) for key, item in numbers.items()})
+            rows.append(dict(name=part.name, row=row) | {key: float(item) for key, item in numbers.items()})
     return rows

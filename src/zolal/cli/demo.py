@@ -52,10 +52,7 @@ def _show(problem: Problem, result: Result, seconds: float) -> None:
     table.add_row("volume", f"{volume:.4f}    at most 1.15")
     table.add_row("diversity", f"{diversity:.4f}    at least 0.75")
     table.add_row("largest violation", f"{result.maxcv:.1e}")
-    table.add_row(
-        "multipliers",
-        ", ".join(f"{name} {value:.2f}" for name, value in zip(("budget", "volume", "diversity"), result.multipliers, strict=True)),
-    )
+    table.add_row("multipliers", ", ".join(f"{name} {value:.2f}" for name, value in result.named_multipliers.items()))
     table.add_row("KKT", str(result.kkt))
     table.add_row("evaluations", f"{result.nfev} in {result.nit} steps, {seconds:.1f} s")
     table.add_row("ended", result.status.sentence)

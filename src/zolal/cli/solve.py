@@ -6,6 +6,7 @@ import importlib.util
 import json as json_format
 import signal
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +15,8 @@ from zolal.cli._console import console
 from zolal.crews import travels_by_value
 from zolal.errors import InvalidArgumentError
 from zolal.minimize import minimize
-from zolal.problem import Problem, SlackForm
+from zolal.naming import plain_result
+from zolal.problem import Problem
 from zolal.result import Result, Status, with_error
 from zolal.running import FAILURES
 
@@ -164,7 +166,7 @@ def _workers(count: int, dask: str | None) -> Any:
 
 
 def _tell(problem: Problem, result: Result, out: Path | None, json: bool, checkpoint: Path | None) -> None:
-    record = result_record(result, SlackForm(problem, problem.equalities(result.x)))
+    record = result_record(*plain_result(problem, result))
     if out is not None:
         try:
             replace_json(out, record)
@@ -190,21 +192,22 @@ def show_result(record: dict[str, Any]) -> None:
     table.add_row("ended", f"{record['status']}: {escape(record['message'])}")
     table.add_row("objective", with_error(record["fun"], record["fun_error"]))
     table.add_row("evaluations", f"{record['nfev']} in {record['nit']} steps, seed {record['seed']}")
-    table.add_row("x", _shortened(record["x"]))
+    table.add_row("x", escape(_shortened(record["x"], record["names"])))
     for failure in record["failures"]:
         table.add_row("failed", f"{failure['count']} times: {escape(failure['failure'])}")
     screen = console()
     screen.print(table)
     if record["constraints"]:
         rows = Table("constraint", "lower", "value", "upper", "violation", "multiplier", box=None, pad_edge=False, header_style="bold")
+        alone = Counter(row["name"] for row in record["constraints"])
         for row in record["constraints"][:MOST_ROWS]:
             numbers = (f"{row[name]:.6g}" for name in ("lower", "value", "upper", "violation", "multiplier"))
-            rows.add_row(escape(f"{row['name']}[{row['row']}]"), *numbers)
+            rows.add_row(escape(row["name"] if alone[row["name"]] == 1 else f"{row['name']}[{row['row']}]"), *numbers)
         screen.print("", rows)
         if (rest := len(record["multipliers"]) - MOST_ROWS) > 0:
             screen.print(f"and {rest:,} more rows")
 
 
-def _shortened(x: list[float]) -> str:
-    shown = ", ".join(f"{value:.5g}" for value in x[:8])
+def _shortened(x: list[float], names: list[str] | None) -> str:
+    shown = ", ".join(f"{value:.5g}" if names is None else f"{names[i]} {value:.5g}" for i, value in enumerate(x[:8]))
     return shown if len(x) <= 8 else f"{shown}, ... ({len(x)} coordinates)"

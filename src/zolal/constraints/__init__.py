@@ -1,7 +1,7 @@
 """Known constraints: SciPy's forms, equalities as they are, inequalities with slacks."""
 
-from zolal.constraints.base import Constraint, linear
-from zolal.constraints.equalities import Equalities
+from zolal.constraints.base import Constraint, is_linear, linear
+from zolal.constraints.equalities import Equalities, LeastViolation, Violated
 from zolal.constraints.scipy_forms import as_constraints
 
-__all__ = ["Constraint", "Equalities", "as_constraints", "linear"]
+__all__ = ["Constraint", "Equalities", "LeastViolation", "Violated", "as_constraints", "is_linear", "linear"]

@@ -2,17 +2,53 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from array_api_compat import device
 
 from zolal._array import Array, concatenate, is_finite, like, namespace, split, to_numpy, zeros
+from zolal.constraints._derivative_check import check_derivatives
+from zolal.constraints._least_violation import FLAT, Rows, least_excess
 from zolal.constraints.base import Constraint
 from zolal.errors import ConstraintError, UnsupportedError
-from zolal.sets import Box
+from zolal.sets import Box, ConvexSet
 
 MOST_ENTRIES = 2**27  # of a dense Jacobian
+
+
+class Violated(NamedTuple):
+    """A row that does not hold at a point. name: as in `Equalities.row_names`; row: within its constraint."""
+
+    name: str
+    row: int
+    violation: float
+    value: float
+    lower: float
+    upper: float
+
+    def __str__(self) -> str:
+        side = "below its lower bound" if self.value < self.lower else "above its upper bound"
+        bound = self.lower if self.value < self.lower else self.upper
+        return f"{self.name} is {self.value:.6g}, {self.violation:.3g} {side} {bound:.6g}"
+
+
+class LeastViolation(NamedTuple):
+    """Where constraints are violated least, near a point. worst: the row that is violated most there, None where all hold.
+
+    is_minimum: whether no short step within the region reduces the violation. A violation above tol then means that the constraints
+    contradict each other thereabouts; if all of them are linear or convex, everywhere.
+    """
+
+    x: Array
+    worst: Violated | None
+    is_minimum: bool
+
+
+def row_name(part: Constraint, row: int, rows: int) -> str:
+    """The name of a constraint, with the row's number where it has several."""
+    name = part.name or "a constraint"
+    return name if rows == 1 else f"{name}[{row}]"
 
 
 @final
@@ -76,9 +112,10 @@ class Equalities:
         xp = namespace(x)
         total = zeros(x.shape[0], x)
         for part, block in zip(self.parts, split(y * like(self.sign, y), self.row_counts), strict=True):
-            total = total + part.vjp_at(x, block)
-        if not is_finite(total):
-            raise ConstraintError("The derivative of a constraint is not finite.")
+            along = part.vjp_at(x, block)
+            if not is_finite(along):
+                raise ConstraintError(f"The derivative of {part.label} is not finite.")
+            total = total + along
         return total, xp.take(y, self._index(y, self.slack_rows))
 
     def signed_value(self, x: Array) -> Array:
@@ -95,10 +132,12 @@ class Equalities:
             )
         if self.num_rows == 0:
             return xp.reshape(zeros(0, x), (0, d))
-        rows = xp.concat([part.rows_at(x, count) for part, count in zip(self.parts, self.row_counts, strict=True)], axis=0)
-        if not bool(xp.all(xp.isfinite(rows))):
-            raise ConstraintError("The derivative of a constraint is not finite.")
-        return like(self.sign, x)[:, None] * rows
+        blocks = []
+        for part, count in zip(self.parts, self.row_counts, strict=True):
+            blocks.append(part.rows_at(x, count))
+            if not bool(xp.all(xp.isfinite(blocks[-1]))):
+                raise ConstraintError(f"The derivative of {part.label} is not finite.")
+        return like(self.sign, x)[:, None] * xp.concat(blocks, axis=0)
 
     @property
     def interval(self) -> tuple[np.ndarray, np.ndarray]:
@@ -115,6 +154,46 @@ class Equalities:
         lower, upper = (self._stacked(name) for name in ("lower", "upper"))
         return float(np.max(np.maximum(np.maximum(lower - value, value - upper), 0.0)))
 
+    def worst(self, x: Array) -> "Violated | None":
+        """The row that x violates most, None where x is feasible."""
+        found: Violated | None = None
+        for part, rows in zip(self.parts, self.row_counts, strict=True):
+            value = to_numpy(part.value_at(x)).astype(float)
+            lower, upper = (np.broadcast_to(np.asarray(bound, dtype=float), (rows,)) for bound in (part.lower, part.upper))
+            excess = np.maximum(np.maximum(lower - value, value - upper), 0.0)
+            row = int(np.argmax(np.nan_to_num(excess, nan=np.inf))) if rows else 0
+            if rows and not excess[row] <= (found.violation if found else 0.0):
+                name = row_name(part, row, rows)
+                found = Violated(name, row, float(excess[row]), float(value[row]), float(lower[row]), float(upper[row]))
+        return found
+
+    def least_violation(self, x: Array, region: ConvexSet | None = None) -> "LeastViolation":
+        """A point near x, within the region, that violates the constraints least, found with a bounded number of calls."""
+
+        def value(point: np.ndarray) -> np.ndarray:
+            return to_numpy(self.signed_value(like(point, x))).astype(float)
+
+        def jacobian(point: np.ndarray) -> np.ndarray:
+            return to_numpy(self.signed_jacobian(like(point, x))).astype(float)
+
+        if self.num_rows == 0:
+            return LeastViolation(x, None, False)
+        point, cosine = least_excess(Rows(value, jacobian, *self.interval), to_numpy(x).astype(float), region)
+        found = like(point, x)
+        worst = self.worst(found)
+        return LeastViolation(found, worst, worst is not None and cosine <= FLAT)
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """A name per row: that of its constraint, with the row's number where there are several."""
+        pairs = zip(self.parts, self.row_counts, strict=True)
+        return tuple(row_name(part, row, rows) for part, rows in pairs for row in range(rows))
+
+    def check_derivatives(self, x: Array, region: ConvexSet | None = None, names: Sequence[Any] | None = None) -> None:
+        """Raise where a given derivative clearly contradicts the values near x. names: of the variables."""
+        for part, rows in zip(self.parts, self.row_counts, strict=True):
+            check_derivatives(part, x, rows, region, names)
+
     def user_multipliers(self, lam: Array) -> np.ndarray:
         """Multipliers of the Lagrangian f + <multipliers, fun>: positive at an active upper bound, negative at a lower one."""
         return to_numpy(lam) * self.sign
@@ -125,14 +204,12 @@ class Equalities:
         for part, rows in zip(self.parts, self.row_counts, strict=True):
             value = part.value_at(x)
             if value.shape[0] != rows:
-                raise ConstraintError(f"A constraint returned {value.shape[0]} rows after {rows} at the start.")
+                raise ConstraintError(f"`fun` of {part.label} returned {value.shape[0]} rows after {rows} at the start.")
+            if not is_finite(value):
+                row = int(np.flatnonzero(~np.isfinite(to_numpy(value)))[0])
+                raise ConstraintError(f"The value of {part.label} in row {row} is not finite: {float(value[row])}.")
             values.append(value)
-        if not values:
-            return zeros(0, x)
-        value = concatenate(values)
-        if not is_finite(value):
-            raise ConstraintError(f"A constraint returned a value that is not finite: {to_numpy(value)[~np.isfinite(to_numpy(value))][0]}.")
-        return like(self.sign, x) * value + like(self.offset, x)
+        return like(self.sign, x) * concatenate(values) + like(self.offset, x) if values else zeros(0, x)
 
     def _spread(self, slacks: Array) -> Array:
         """The slacks in their rows, 0 in the others."""

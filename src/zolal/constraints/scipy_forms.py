@@ -1,58 +1,114 @@
 """SciPy's ways of writing constraints, turned into `Constraint`."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
-from zolal.constraints.base import Constraint, linear
+from zolal.constraints.base import Constraint, is_linear, linear
 from zolal.errors import InvalidArgumentError
 
 FORMS = "NonlinearConstraint, LinearConstraint, Bounds, a dict with 'type' and 'fun', or zolal.Constraint"
+KINDS = (Constraint, NonlinearConstraint, LinearConstraint, Bounds, Mapping)
+KEYS = {"type", "fun", "jac", "vjp", "args", "name"}
 
 
 def as_constraints(constraints: Any, dimension: int) -> list[Constraint]:
-    """One constraint or a sequence of them, in any of SciPy's forms."""
-    if isinstance(constraints, (Constraint, NonlinearConstraint, LinearConstraint, Bounds, Mapping)):
-        constraints = [constraints]
-    if not isinstance(constraints, Sequence):
-        raise InvalidArgumentError(f"`constraints` must be {FORMS}, or a sequence of these, got {constraints!r}.")
-    return [_as_constraint(item, dimension) for item in constraints]
+    """One constraint, a sequence of them, or a dict from names to them, in any of SciPy's forms; each gets a name.
+
+    Who has none goes by the name of its function, or by its number: "constraint 2".
+    """
+    if _has_names(constraints):
+        parts = [_named(name, item, dimension) for name, item in constraints.items()]
+    else:
+        if isinstance(constraints, KINDS):
+            constraints = [constraints]
+        if not isinstance(constraints, Sequence) or isinstance(constraints, str):
+            raise InvalidArgumentError(
+                f"`constraints` must be {FORMS}, a sequence of these, or a dict {{name: one of these}}, got {constraints!r}."
+            )
+        parts = [_as_constraint(item, dimension) for item in constraints]
+    counts = Counter(part.name for part in parts if part.name is not None)
+    if counts and counts.most_common(1)[0][1] > 1:
+        raise InvalidArgumentError(f"Names of constraints must differ, got {counts.most_common(1)[0][0]!r} more than once.")
+    return _all_named(parts)
 
 
-def _as_constraint(item: Any, dimension: int) -> Constraint:
+def _has_names(constraints: Any) -> bool:
+    """Whether it is a dict from names to constraints and not SLSQP's dict."""
+    if not isinstance(constraints, Mapping):
+        return False
+    return all(isinstance(item, KINDS) for item in constraints.values()) or not ({"type", "fun"} & set(constraints))
+
+
+def _named(name: Any, item: Any, dimension: int) -> Constraint:
+    if not isinstance(name, str) or not name:
+        raise InvalidArgumentError(f"A name in `constraints` must be a word, got {name!r}.")
+    if not isinstance(item, KINDS):
+        raise InvalidArgumentError(f"`constraints[{name!r}]` must be {FORMS}, got {item!r}.")
+    part = _as_constraint(item, dimension, name)
+    if part.name not in (None, name):
+        raise InvalidArgumentError(f"`constraints[{name!r}]` must have no other name, got {part.name!r}.")
+    return replace(part, name=name)
+
+
+def _all_named(parts: list[Constraint]) -> list[Constraint]:
+    """Every part with a name: its own, that of its function where no other goes by it, or its number."""
+    own = [part.name or _function_name(part) for part in parts]
+    counts = Counter(own)
+    names = [
+        name if part.name is not None or (name and counts[name] == 1) else f"constraint {number}"
+        for number, (part, name) in enumerate(zip(parts, own, strict=True), 1)
+    ]
+    return [part if part.name == name else replace(part, name=name) for part, name in zip(parts, names, strict=True)]
+
+
+def _function_name(part: Constraint) -> str:
+    name = getattr(part.fun, "__name__", "")
+    return "" if is_linear(part) or not isinstance(name, str) or name.startswith("<") else name
+
+
+def _as_constraint(item: Any, dimension: int, name: str | None = None) -> Constraint:
     if isinstance(item, Constraint):
         return item
     if isinstance(item, NonlinearConstraint):
-        return Constraint(item.fun, item.lb, item.ub, jac=_derivative(item.jac))
+        sparsity = item.finite_diff_jac_sparsity
+        return Constraint(item.fun, item.lb, item.ub, jac=_derivative(item.jac), name=name, sparsity=sparsity)
     if isinstance(item, LinearConstraint):
-        return _linear(item, dimension)
+        return _linear(item, dimension, name)
     if isinstance(item, Bounds):
-        return linear(scipy.sparse.eye_array(dimension, format="csr"), item.lb, item.ub)
+        return linear(scipy.sparse.eye_array(dimension, format="csr"), item.lb, item.ub, name=name)
     if isinstance(item, Mapping):
-        return _slsqp(item)
+        return _slsqp(item, name)
     raise InvalidArgumentError(f"A constraint must be {FORMS}, got {item!r}.")
 
 
-def _linear(item: LinearConstraint, dimension: int) -> Constraint:
+def _linear(item: LinearConstraint, dimension: int, name: str | None) -> Constraint:
     shape = tuple(item.A.shape) if scipy.sparse.issparse(item.A) else np.atleast_2d(item.A).shape
     if shape[1] != dimension:
-        raise InvalidArgumentError(f"`LinearConstraint` must have one column per variable ({dimension}), got a matrix of shape {shape}.")
-    return linear(item.A, item.lb, item.ub)
+        of = "" if name is None else f" of constraint {name!r}"
+        raise InvalidArgumentError(
+            f"`LinearConstraint`{of} must have one column per variable ({dimension}), got a matrix of shape {shape}."
+        )
+    return linear(item.A, item.lb, item.ub, name=name)
 
 
-def _slsqp(item: Mapping[str, Any]) -> Constraint:
-    """SLSQP's dict: type 'eq' for fun(x) = 0, 'ineq' for fun(x) >= 0; 'vjp' is zolal's addition."""
-    unknown = set(item) - {"type", "fun", "jac", "vjp", "args"}
+def _slsqp(item: Mapping[str, Any], name: str | None) -> Constraint:
+    """SLSQP's dict: type 'eq' for fun(x) = 0, 'ineq' for fun(x) >= 0; 'vjp' and 'name' are zolal's additions."""
+    unknown = set(item) - KEYS
     if unknown or item.get("type") not in ("eq", "ineq") or not callable(item.get("fun")):
         raise InvalidArgumentError(
-            f"A constraint dict must have 'type' ('eq' or 'ineq'), a callable 'fun' and perhaps 'jac', 'vjp', 'args', got {dict(item)!r}."
+            "A constraint dict must have 'type' ('eq' or 'ineq'), a callable 'fun' and perhaps 'jac', 'vjp', 'args', 'name', "
+            f"got {dict(item)!r}{'' if name is None else f' as {name!r}'}."
         )
     args = tuple(item.get("args", ()))
-    jac, vjp = (_with_args(_derivative(item.get(name)), args) for name in ("jac", "vjp"))
-    return Constraint(_with_args(item["fun"], args), 0.0, 0.0 if item["type"] == "eq" else np.inf, jac=jac, vjp=vjp)
+    jac, vjp = (_with_args(_derivative(item.get(key)), args) for key in ("jac", "vjp"))
+    upper = 0.0 if item["type"] == "eq" else np.inf
+    return Constraint(_with_args(item["fun"], args), 0.0, upper, jac=jac, vjp=vjp, name=item.get("name", name))
 
 
 def _derivative(given: Any) -> Any:

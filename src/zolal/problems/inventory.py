@@ -66,11 +66,12 @@ def inventory(products: int = 30, days: int = 20, seed: int = 0) -> Problem:
         shop.simulate,
         products,
         [
-            linear(shop.value[None, :], 1.2, 1.2),
-            linear(shop.volume[None, :], -np.inf, 1.15),
-            Constraint(shop.diversity, 0.75, np.inf, jac=shop.diversity_gradient),
+            linear(shop.value[None, :], 1.2, 1.2, name="budget"),
+            linear(shop.volume[None, :], -np.inf, 1.15, name="volume"),
+            Constraint(shop.diversity, 0.75, np.inf, jac=shop.diversity_gradient, name="diversity"),
         ],
         Box(0.1, 6.0),
         sample=lambda rng: shop.draw_demand(rng, days),
         x0=np.full(products, 1.2),
+        names=[f"product {number}" for number in range(1, products + 1)],
     )

@@ -55,6 +55,7 @@ def _scaled_constraint(part: Constraint, b: float, c: float) -> Constraint:
         c * np.asarray(part.upper, dtype=float),
         jac=None if part.vjp is not None else lambda y: c / b * part.jacobian_at(y / b),
         vjp=None if part.vjp is None else product,
+        name=part.name,
     )
 
 

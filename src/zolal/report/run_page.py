@@ -1,6 +1,7 @@
 """One run as one page: HTML with its plots inside, that needs no network and runs no script."""
 
 import io
+import itertools
 import math
 import os
 import re
@@ -15,12 +16,12 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from zolal._array import to_numpy
 from zolal.checkpoint import RunRecord, plain_record, read_run, replace_file
 from zolal.errors import InvalidArgumentError
-from zolal.result import Result
+from zolal.result import Result, plain_numbers
 
 MOST_POINTS = 2000  # of a curve
+MOST_TICKS = 40  # names below the plot of x
 MOST_ROWS = 200  # of a table
 MOST_VARIABLES = 5000  # in the plot of x
 MEANS = 20  # of the objective in its plot, each over so much of the run
@@ -60,7 +61,7 @@ def draw_result(result: Result) -> Figure:
     panels = figure.subplots(3, 1)
     _draw_curves(panels[0], trace, {"fun": ("objective at each step", BLUE)}, log=False)
     _draw_curves(panels[1], trace, MEASURES, log=True)
-    _draw_variables(panels[2], np.asarray(to_numpy(result.x), dtype=float)[:MOST_VARIABLES])
+    _draw_variables(panels[2], plain_numbers(result.x)[:MOST_VARIABLES], result.get("names"))
     for axes, label, title in zip(panels, ("evaluations", "evaluations", "coordinate"), ("Objective", "Residuals", "x"), strict=True):
         _dress(axes, label)
         axes.set_title(title, loc="left")
@@ -87,11 +88,18 @@ def _page(name: str, record: RunRecord, last_failures: Any, failures: Counter[st
         plots=_plots(record),
         tol=float(record.about["fingerprint"]["tol"]),
         constraints=(result or {}).get("constraints", [])[:MOST_ROWS],
-        variables=list(enumerate((result or {}).get("x", [])))[:MOST_ROWS],
+        variables=list(zip(_names(result or {}), (result or {}).get("x", []), strict=False))[:MOST_ROWS],
+        named=(result or {}).get("names") is not None,
+        alone={name for name, count in Counter(row["name"] for row in (result or {}).get("constraints", [])).items() if count == 1},
         counts={name: len((result or {}).get(name, [])) for name in ("x", "multipliers")},
         failures=failures.most_common(MOST_ROWS),
         last_failures=last_failures,
     )
+
+
+def _names(result: dict[str, Any]) -> Any:
+    """What the variables are called: by their names, or by number."""
+    return itertools.count() if result.get("names") is None else result["names"]
 
 
 def _number(value: Any, digits: int = 6) -> str:
@@ -113,7 +121,9 @@ def _plots(record: RunRecord) -> list[dict[str, Any]]:
     if record.result is not None:
         x = np.array(record.result["x"], dtype=float)
         title = "The point found" if x.size <= MOST_VARIABLES else f"The point found, its first {MOST_VARIABLES:,} coordinates"
-        plots.append(dict(id="variables-plot", title=title, svg=_variables("variables-plot", x[:MOST_VARIABLES])))
+        plots.append(
+            dict(id="variables-plot", title=title, svg=_variables("variables-plot", x[:MOST_VARIABLES], record.result.get("names")))
+        )
     return plots
 
 
@@ -152,17 +162,26 @@ def _draw_curves(axes: Any, trace: dict[str, np.ndarray], curves: dict[str, tupl
         axes.legend(frameon=False)
 
 
-def _variables(name: str, x: np.ndarray) -> Markup:
+def _variables(name: str, x: np.ndarray, names: list[str] | None = None) -> Markup:
     figure = Figure(figsize=(7.2, 2.6), layout="constrained")
     axes = figure.add_subplot()
-    _draw_variables(axes, x)
-    return _svg(name, figure, axes, "coordinate")
+    return _svg(name, figure, axes, "" if _draw_variables(axes, x, names) else "coordinate")
 
 
-def _draw_variables(axes: Any, x: np.ndarray) -> None:
+def _draw_variables(axes: Any, x: np.ndarray, names: Any = None) -> bool:
+    """The numbers of x as lines; returns whether they are named."""
     axes.vlines(np.arange(x.size), 0.0, x, color=BLUE, linewidth=max(0.4, min(4.0, 250.0 / max(x.size, 1))))
     axes.axhline(0.0, color=GREY, linewidth=0.8)
+    if names is not None and x.size <= MOST_TICKS:
+        axes.set_xticks(np.arange(x.size), [_shortened(str(text)) for text in names[: x.size]], rotation=90 if x.size > 6 else 0)
+        return True
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    return False
+
+
+def _shortened(text: str) -> str:
+    """A name as a label; a dollar sign is no mathematics."""
+    return (text if len(text) <= 16 else f"{text[:15]}…").replace("$", r"\$")
 
 
 def _svg(name: str, figure: Figure, axes: Any, label: str) -> Markup:

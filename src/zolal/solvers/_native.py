@@ -118,13 +118,13 @@ def _row_products(part: Constraint, rows: int, x: Array, v: Array) -> Array:
     jacobian = part.jacobian_at(x)
     shape = (rows, x.shape[0])
     if tuple(jacobian.shape) != shape:
-        raise ConstraintError(f"The Jacobian of the constraint must have shape {shape}, got {tuple(jacobian.shape)}.")
+        raise ConstraintError(f"The Jacobian of {part.label} must have shape {shape}, got {tuple(jacobian.shape)}.")
     if not (scipy.sparse.issparse(jacobian) or isinstance(jacobian, LinearOperator)):
         return namespace(x).matmul(jacobian, v)
     try:
         return like(np.asarray(jacobian @ to_numpy(v)), x)
     except Exception as error:
-        raise ConstraintError(f"A constraint's `jac` raised {type(error).__name__}: {error}.") from error
+        raise ConstraintError(f"In {part.label} `jac` raised {type(error).__name__}: {error}.") from error
 
 
 def _take(rows: Array, index: np.ndarray) -> Array:

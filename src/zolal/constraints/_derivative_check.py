@@ -1,0 +1,164 @@
+"""Derivatives that a user gives, compared once with differences of the values."""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from zolal._array import Array, like, to_numpy
+from zolal.constraints._differences import Reach, bounds_of
+from zolal.constraints.base import Constraint, is_linear
+from zolal.errors import ConstraintError, InvalidArgumentError
+from zolal.sets import ConvexSet
+
+MOST_COLUMNS = 50  # up to which each variable is moved by itself; beyond, all are moved together
+DIRECTIONS = 3  # then
+MOST_ROWS = 50  # that are compared where each row takes a call
+LENGTHS = (1e-5, 1e-3, 1e-7, 1e-1)  # of a step, relative to the variables' sizes; the later ones only where the first disagrees
+WRONG = 1e-3  # relative to the derivative by one variable
+SUSPECT = 1e-5  # the same along several variables, where a single wrong entry may be a small part
+NEGLIGIBLE = 1e-6  # relative to all derivatives of the row together
+HIDDEN = 1e-5  # of the value: a change that rounding in single precision may swallow
+CLEAR = 10.0  # how many times the disagreement exceeds that of the differences among themselves
+
+
+class _Mismatch(NamedTuple):
+    row: int
+    given: float
+    seen: float
+
+
+def check_derivatives(part: Constraint, x: Array, rows: int, region: ConvexSet | None = None, names: Sequence[Any] | None = None) -> None:
+    """Raise one sentence where `jac` or `vjp` clearly contradicts the values of `fun` near x.
+
+    Up to 50 variables every column is compared, otherwise three random directions. Differences ahead and back at two lengths have to agree
+    with each other ten times better than with the derivative, so neither rounding nor a kink is called an error.
+    """
+    if part.is_numerical or is_linear(part):
+        return
+    d = x.shape[0]
+    try:
+        with np.errstate(all="ignore"):
+            given = _Given.of(part, x, rows)
+            comparison = _Comparison(part, x, given, Reach(to_numpy(x).astype(float), *bounds_of(region, d)))
+            whole = np.ones(d, dtype=bool)
+            masks = np.eye(d, dtype=bool) if d <= MOST_COLUMNS else [whole] * DIRECTIONS
+            for number, mask in enumerate(masks):
+                if comparison.mismatch(mask, number) is None:
+                    continue
+                column = comparison.narrowed(mask, number)
+                found = comparison.mismatch(column, number)
+                if found is not None:
+                    _refuse(part, found, int(np.flatnonzero(column)[0]), names)
+    except ConstraintError:
+        return  # the run itself will say what fails
+
+
+def _refuse(part: Constraint, found: _Mismatch, column: int, names: Sequence[Any] | None) -> None:
+    variable = f"variable {column}" if names is None else repr(names[column])
+    kind = "jac" if part.vjp is None else "vjp"
+    raise InvalidArgumentError(
+        f"In {part.label} `{kind}` does not fit `fun` at x0: in row {found.row} the derivative by {variable} is {found.given:.6g} "
+        f"by `{kind}`, and {found.seen:.6g} by differences."
+    )
+
+
+class _Given(NamedTuple):
+    """What the user's derivative says: of the rows with the given numbers, a dense or sparse matrix."""
+
+    numbers: np.ndarray
+    matrix: Any
+
+    @classmethod
+    def of(cls, part: Constraint, x: Array, rows: int) -> "_Given":
+        jacobian = part.jacobian_at(x) if part.vjp is None else None
+        if jacobian is not None and (scipy.sparse.issparse(jacobian) or not hasattr(jacobian, "rmatvec")):
+            return cls(np.arange(rows), jacobian.tocsr() if scipy.sparse.issparse(jacobian) else to_numpy(jacobian))
+        numbers = np.unique(np.linspace(0, rows - 1, min(rows, MOST_ROWS)).astype(int))
+        units = np.zeros((numbers.size, rows))
+        units[np.arange(numbers.size), numbers] = 1.0
+        return cls(numbers, np.array([to_numpy(part.vjp_at(x, like(unit, x))) for unit in units]))
+
+
+class _Comparison:
+    """The derivative and differences along directions that move some of the variables."""
+
+    def __init__(self, part: Constraint, x: Array, given: _Given, reach: Reach) -> None:
+        self.part, self.x, self.given, self.reach = part, x, given, reach
+        self.value = self._at(reach.center)
+        scaled = abs(given.matrix) @ reach.sizes() if scipy.sparse.issparse(given.matrix) else np.abs(given.matrix) @ reach.sizes()
+        self.largest = np.asarray(scaled).reshape(-1)
+
+    def narrowed(self, mask: np.ndarray, number: int) -> np.ndarray:
+        """One variable along which the derivative is wrong, by halving."""
+        while mask.sum() > 1:
+            held = np.flatnonzero(mask)
+            half = np.zeros_like(mask)
+            half[held[: held.size // 2]] = True
+            mask = half if self.mismatch(half, number) is not None else mask & ~half
+        return mask
+
+    def mismatch(self, mask: np.ndarray, number: int) -> _Mismatch | None:
+        """The row where the derivative is clearly wrong along a direction; slopes are per unit of the variable where it is one."""
+        direction = np.where(mask, self._direction(number), 0.0)
+        single = mask.sum() == 1
+        unit = float(np.sum(direction)) if single else 1.0
+        if unit == 0.0:
+            return None
+        claimed = np.asarray(self.given.matrix @ direction).reshape(-1)
+        slopes = [self._slopes(direction, LENGTHS[0])]
+        allowed = (WRONG if single else SUSPECT) * np.abs(claimed) + NEGLIGIBLE * (self.largest if single else 1e-2 * self.largest)
+        suspects = np.flatnonzero(~(np.abs(np.mean(slopes[0], axis=0) - claimed) <= allowed) & np.isfinite(claimed))
+        if not suspects.size:
+            return None
+        slopes += [self._slopes(direction, length) for length in LENGTHS[1:]]
+        for row in suspects:
+            hidden = HIDDEN * abs(float(self.value[row])) / max(LENGTHS)
+            seen = _agreed([slope[:, row] for slope in slopes], float(claimed[row]), float(allowed[row]), hidden)
+            if seen is not None:
+                return _Mismatch(int(self.given.numbers[row]), float(claimed[row]) / unit + 0.0, seen / unit + 0.0)
+        return None
+
+    def _direction(self, number: int) -> np.ndarray:
+        """Random lengths and signs, the signs such that there is room ahead."""
+        (x, lower, upper), rng = self.reach, np.random.default_rng(number)
+        below, above, sizes = x - lower, upper - x, self.reach.sizes()
+        sign = np.where(np.minimum(below, above) >= sizes, rng.choice([-1.0, 1.0], x.size), np.where(below > above, -1.0, 1.0))
+        room = np.maximum(np.maximum(below, above), 0.0)
+        return sign * np.minimum(sizes * rng.uniform(0.5, 1.0, x.size), room)
+
+    def _slopes(self, direction: np.ndarray, length: float) -> np.ndarray:
+        """Differences ahead and back along a direction, those that stay within bounds; shape (1 or 2, rows)."""
+        x, lower, upper = self.reach
+        found = []
+        for h in (length, -length):
+            point = x + h * direction
+            if h > 0.0 or np.all((point >= lower) & (point <= upper)):
+                found.append((self._at(np.clip(point, lower, upper)) - self.value) / h)
+        return np.array(found)
+
+    def _at(self, point: np.ndarray) -> np.ndarray:
+        try:
+            return to_numpy(self.part.value_at(like(point, self.x))).astype(float)[self.given.numbers]
+        except ConstraintError:
+            return np.full(self.given.numbers.size, np.nan)
+
+
+def _agreed(slopes: list[np.ndarray], claimed: float, allowed: float, hidden: float) -> float | None:
+    """The slope of one row that differences at two lengths agree on, and that is clearly not the claimed one; None where there is none.
+
+    hidden: a slope that single precision may swallow.
+    """
+    every = np.concatenate(slopes)
+    if not np.all(np.abs(every[np.isfinite(every)] - claimed) > allowed):
+        return None
+    if np.all(every == 0.0):
+        return 0.0 if abs(claimed) > hidden else None
+    telling = [slope for slope in slopes if np.isfinite(slope).all() and np.all(slope != 0.0)]  # no change at all is rounding
+    for first, second in itertools.combinations(telling, 2):
+        both = np.concatenate([first, second])
+        if np.min(np.abs(both - claimed)) > CLEAR * np.ptp(both):
+            return float(np.mean(first))
+    return None
