@@ -171,10 +171,12 @@ def plain_numbers(x: Any) -> np.ndarray:
 
 def _vector(numbers: np.ndarray, names: Any) -> str:
     more = f", ... {numbers.size} in all" if numbers.size > SHOWN else ""
-    texts = [f"{number:.6g}" for number in numbers[:SHOWN]]
-    if names is not None and len(names) == numbers.size:
-        texts = [f"{name}: {text}" for name, text in zip(names[:SHOWN], texts, strict=True)]
-    return "[" + ", ".join(texts) + more + "]" if numbers.size else ""
+    texts = [f"{number + 0.0:.6g}" for number in numbers[:SHOWN]]
+    if not texts:
+        return ""
+    if names is None or len(names) != numbers.size:
+        return "[" + ", ".join(texts) + more + "]"
+    return ", ".join(f"{name}: {text}" for name, text in zip(names[:SHOWN], texts, strict=True)) + more
 
 
 def _drawing() -> Any:

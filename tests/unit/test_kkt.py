@@ -160,7 +160,7 @@ def test_without_fresh_evaluations_the_error_is_unknown():
     res = run(0, kkt_directions=0)
     assert res.kkt.estimated
     assert math.isnan(res.kkt.standard_error)
-    assert math.isnan(res.fun)
+    assert math.isnan(res.fun_error)
 
 
 def test_the_final_check_uses_directions_that_the_run_did_not():
