@@ -7,7 +7,7 @@ import numpy as np
 
 from zolal.solvers.base import State
 
-FIELDS = ("iteration", "nfev", "stage", "fun", "stationarity", "feasibility")
+FIELDS = ("iteration", "nfev", "stage", "fun", "stationarity", "feasibility", "fun_error", "stationarity_error")
 
 
 @final
@@ -15,15 +15,17 @@ FIELDS = ("iteration", "nfev", "stage", "fun", "stationarity", "feasibility")
 class Recorder:
     """Collects a record per step; `trace` gives them as arrays.
 
-    Record k speaks of the iterate x^k: `fun` is the mean of F there over the step's own evaluations, `stationarity` is measured with the
-    step's gradient estimate, `feasibility` is exact. `nfev` counts the evaluations up to and including the step.
+    Record k speaks of the iterate x^k: `fun` is what the solver believes of f there, else the mean of F over the step's own evaluations;
+    `stationarity` is measured with the step's gradient estimate, `feasibility` is exact. `fun_error` and `stationarity_error` are standard
+    errors, NaN where the solver knows none. `nfev` counts the evaluations up to and including the step.
     """
 
     records: list[tuple[float, ...]] = field(default_factory=list)
 
     def __call__(self, state: State, nfev: int, fun: float, stage: int = 1) -> None:
         """Record the step of this stage that led to `state`."""
-        self.records.append((state.k - 1, nfev, stage, fun, state.stationarity, state.feasibility))
+        measures = (state.stationarity, state.feasibility, state.fun_error, state.stationarity_error)
+        self.records.append((state.k - 1, nfev, stage, fun, *measures))
 
     @property
     def trace(self) -> dict[str, np.ndarray]:

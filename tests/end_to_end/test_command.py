@@ -11,8 +11,9 @@ def test_demo_prints_what_it_found_what_it_cost_and_where_its_page_is(tmp_path):
     for _ in range(2):  # the second takes the place of the first
         command = [COMMAND, "demo", "--maxfev", "3000", "--out", str(tmp_path / "demo")]
         run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
-    for word in ("cost per day", "largest violation", "evaluations", "Over 500 fresh simulations"):
+    for word in ("stock found", "bread", "cost per day", "0.1 more of budget saves", "success", "Over 500 fresh simulations"):
         assert word in run.stdout
+    assert "no success" not in run.stdout
     page = run.stdout.strip().split()[-1]
     assert "<svg" in Path(page).read_text()
     assert run.stderr == ""

@@ -29,7 +29,7 @@ def read_run(path: Any) -> RunRecord:
     folder = Path(path)
     about = read_json(folder / "run.json")
     lines = read_lines(folder / "trace.jsonl")
-    trace = {name: np.array([number(line[name]) for line in lines]) for name in FIELDS}
+    trace = {name: np.array([number(line.get(name)) for line in lines]) for name in FIELDS}
     ended = (folder / "result.json").exists()
     return RunRecord(folder, about, trace, read_lines(folder / "failures.jsonl"), read_json(folder / "result.json") if ended else None)
 

@@ -150,7 +150,7 @@ class RunFolder:
         self._open(max(files, default=first))
         lines = read_lines(self.path / "trace.jsonl")
         self.traced = len(lines)
-        records = [tuple(number(line[name]) for name in FIELDS) for line in lines[: snapshot.state.k]]
+        records = [tuple(number(line.get(name)) for name in FIELDS) for line in lines[: snapshot.state.k]]
         if len(records) < snapshot.state.k:
             raise CheckpointError(f"The checkpoint folder {str(self.path)!r} is damaged: its trace ends before its state.")
         if setup.maxfev > about["maxfev"]:

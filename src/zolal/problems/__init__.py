@@ -5,7 +5,7 @@ from zolal.problems._softmax import SoftmaxClassifier
 from zolal.problems.attack import Attack, AttackSet, attack_images, mnist_attack, mnist_classifier
 from zolal.problems.datasets import FairnessData
 from zolal.problems.fairness import FairnessDiagnostics, FairnessModel, fairness, fairness_diagnostics
-from zolal.problems.inventory import inventory
+from zolal.problems.inventory import corner_shop, inventory
 from zolal.problems.l1_box import l1_box
 from zolal.problems.more_wild import MORE_WILD, MoreWild, more_wild, more_wild_residuals, more_wild_start
 from zolal.problems.probe import probe
@@ -25,6 +25,7 @@ __all__ = [
     "Quadratic",
     "SoftmaxClassifier",
     "attack_images",
+    "corner_shop",
     "datasets",
     "fairness",
     "fairness_diagnostics",

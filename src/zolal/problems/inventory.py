@@ -75,3 +75,34 @@ def inventory(products: int = 30, days: int = 20, seed: int = 0) -> Problem:
         x0=np.full(products, 1.2),
         names=[f"product {number}" for number in range(1, products + 1)],
     )
+
+
+GOODS = ("bread", "milk", "apples", "coffee", "pasta", "wine")
+FRESH = 3  # of them, the first ones
+
+
+def corner_shop(days: int = 1000, seed: int = 0) -> Problem:
+    """Stock levels of six named goods. One evaluation simulates `days` days of random demand; nothing of it can be repeated.
+
+    Exact constraints: the stock is worth at most one day of demand (budget) and takes at most 1.3 days of shelf; half of what it takes are
+    fresh goods (an equality); the range stays diverse (nonlinear). The shelves are nearly empty at the start.
+
+    >>> problem = corner_shop(days=10)
+    >>> problem.objective(problem.x0) > 0
+    True
+    """
+    shop, rng = Shop.random(len(GOODS), 0), np.random.default_rng([seed, 365])
+    is_fresh = np.arange(len(GOODS)) < FRESH
+    return Problem(
+        lambda stock: shop.simulate(stock, shop.draw_demand(rng, days)),
+        len(GOODS),
+        [
+            linear(shop.value[None, :], -np.inf, 1.0, name="budget"),
+            linear(shop.volume[None, :], -np.inf, 1.3, name="shelf"),
+            linear(((is_fresh - 0.5) * shop.volume)[None, :], 0.0, 0.0, name="fresh goods"),
+            Constraint(shop.diversity, 0.8, np.inf, jac=shop.diversity_gradient, name="variety"),
+        ],
+        Box(0.05, 4.0),
+        x0=np.full(len(GOODS), 0.4),
+        names=list(GOODS),
+    )

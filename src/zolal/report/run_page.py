@@ -23,6 +23,7 @@ from zolal.result import Result, plain_numbers
 MOST_POINTS = 2000  # of a curve
 MOST_TICKS = 40  # names below the plot of x
 MOST_ROWS = 200  # of a table
+NOTHING = 1e-20  # what a logarithmic curve leaves out: rounding, and what is not known yet
 MOST_VARIABLES = 5000  # in the plot of x
 MEANS = 20  # of the objective in its plot, each over so much of the run
 BLUE, ORANGE, GREY, PALE = "#0072B2", "#D55E00", "0.45", "#A9CDE3"
@@ -111,12 +112,19 @@ def _number(value: Any, digits: int = 6) -> str:
 
 
 def _plots(record: RunRecord) -> list[dict[str, Any]]:
-    window, plots = max(1, record.trace["nfev"].size // MEANS), []
+    believed = bool(np.isfinite(record.trace["fun_error"]).any())  # then each value is a mean over many already
+    window, plots = 1 if believed else max(1, record.trace["nfev"].size // MEANS), []
     trace = _thinned(record.trace | {"mean": _trailing_mean(record.trace["fun"], window)})
     if trace["nfev"].size:
         values = {"fun": ("at each step", BLUE if window == 1 else PALE)}
         values |= {"mean": (f"mean of {window} steps", BLUE)} if window > 1 else {}
-        plots.append(dict(id="objective", title="Objective, with its noise", svg=_curves("objective", trace, values, log=False)))
+        plots.append(
+            dict(
+                id="objective",
+                title="Objective, with two standard errors" if believed else "Objective, with its noise",
+                svg=_curves("objective", trace, values, log=False),
+            )
+        )
         plots.append(dict(id="residuals", title="Stationarity and violation", svg=_curves("residuals", trace, MEASURES, log=True)))
     if record.result is not None:
         x = np.array(record.result["x"], dtype=float)
@@ -151,15 +159,27 @@ def _curves(name: str, trace: dict[str, np.ndarray], curves: dict[str, tuple[str
 def _draw_curves(axes: Any, trace: dict[str, np.ndarray], curves: dict[str, tuple[str, str]], log: bool) -> None:
     drawn = 0
     for field, (label, colour) in curves.items():
-        values = np.where(trace[field] > 0, trace[field], np.nan) if log else trace[field]
+        values = np.where(trace[field] > NOTHING, trace[field], np.nan) if log else trace[field]
         if np.isfinite(values).any():
             marker = "." if values.size < 60 else ""
             axes.plot(trace["nfev"], values, color=colour, linewidth=1.4, label=label, marker=marker)
+            _draw_band(axes, trace, field, colour, log)
             drawn += 1
     if log and drawn:
         axes.set_yscale("log")
     if len(curves) > 1 and drawn:
         axes.legend(frameon=False)
+
+
+def _draw_band(axes: Any, trace: dict[str, np.ndarray], field: str, colour: str, log: bool) -> None:
+    """Two standard errors about a curve, where they are known and no larger than what it shows."""
+    error = trace.get(f"{field}_error")
+    if error is None:
+        return
+    value, error = trace[field], 2.0 * error
+    known = np.isfinite(error) & np.isfinite(value) & (error <= 10.0 * np.nanmax(np.abs(value), initial=0.0))
+    low = value if log else value - error  # what may be 0 has no lower end
+    axes.fill_between(trace["nfev"], low, value + error, where=known, color=colour, alpha=0.2, linewidth=0)
 
 
 def _variables(name: str, x: np.ndarray, names: list[str] | None = None) -> Markup:

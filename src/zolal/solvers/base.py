@@ -60,6 +60,16 @@ class State(ABC):
         return math.nan
 
     @property
+    def fun_error(self) -> float:
+        """The standard error of that."""
+        return math.nan
+
+    @property
+    def stationarity_error(self) -> float:
+        """The standard error of `stationarity` where the solver knows one; NaN otherwise."""
+        return math.nan
+
+    @property
     def stage(self) -> int:
         """The stage that the next step belongs to, for solvers that have several."""
         return 1

@@ -53,6 +53,14 @@ class ModelledState(State):
         return math.nan if self.belief is None else self.belief.value
 
     @property
+    def fun_error(self) -> float:
+        return math.nan if self.belief is None else self.belief.value_error
+
+    @property
+    def stationarity_error(self) -> float:
+        return self.error
+
+    @property
     def best(self) -> Candidate:
         """The centre, as other states name their best point."""
         return Candidate(self.z, self.multipliers, None)
