@@ -85,7 +85,7 @@ def test_the_page_opens_without_an_error_and_without_the_network(opened, run):
 
 
 def test_the_plots_can_be_seen(opened):
-    for name in ("objective", "residuals", "variables-plot"):
+    for name in ("objective", "stationarity", "variables-plot"):
         svg = opened.find_element("css selector", f"#plot-{name} svg")
         assert svg.is_displayed()
         assert svg.size["width"] > 400

@@ -125,7 +125,9 @@ def _plots(record: RunRecord) -> list[dict[str, Any]]:
                 svg=_curves("objective", trace, values, log=False),
             )
         )
-        plots.append(dict(id="residuals", title="Stationarity and violation", svg=_curves("residuals", trace, MEASURES, log=True)))
+        for name, title in (("stationarity", "Stationarity" + ", up to two standard errors" * believed), ("feasibility", "Violation")):
+            if (trace[name] > NOTHING).any():
+                plots.append(dict(id=name, title=title, svg=_curves(name, trace, {name: MEASURES[name]}, log=True)))
     if record.result is not None:
         x = np.array(record.result["x"], dtype=float)
         title = "The point found" if x.size <= MOST_VARIABLES else f"The point found, its first {MOST_VARIABLES:,} coordinates"
@@ -178,8 +180,9 @@ def _draw_band(axes: Any, trace: dict[str, np.ndarray], field: str, colour: str,
         return
     value, error = trace[field], 2.0 * error
     known = np.isfinite(error) & np.isfinite(value) & (error <= 10.0 * np.nanmax(np.abs(value), initial=0.0))
+    value = np.where(value > NOTHING, value, np.nan) if log else value
     low = value if log else value - error  # what may be 0 has no lower end
-    axes.fill_between(trace["nfev"], low, value + error, where=known, color=colour, alpha=0.2, linewidth=0)
+    axes.fill_between(trace["nfev"], low, value + error, where=known & np.isfinite(low), color=colour, alpha=0.2, linewidth=0)
 
 
 def _variables(name: str, x: np.ndarray, names: list[str] | None = None) -> Markup:
