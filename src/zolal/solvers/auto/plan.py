@@ -16,7 +16,7 @@ from zolal.solvers.auto.terrain import Terrain
 POWER_STEPS = 8
 SHORTENINGS, LOOK_RESTORATIONS = 10, 8
 FAR_ENOUGH, WORTHWHILE = 0.3, 0.1  # of what a look could tell: with this the first side will do; with less than that none
-LOOSE = 1e-9  # the violation up to which a look is feasible
+LOOSE = 1e-10  # the violation up to which a look is feasible
 TOUCHING = 1e-8  # in units of the radius: what lies so near to a bound is at it
 
 
