@@ -41,7 +41,7 @@ def refined(status: Status, success: bool, moved: bool, diagnosis: Status | None
 
 def has_moved(x: Array, start: Array) -> bool:
     here, there = to_numpy(x), to_numpy(start)
-    return bool(np.any(np.abs(here - there) > SAME * np.maximum(np.abs(there), 1.0)))
+    return bool(np.any(np.abs(here - there) > SAME * np.abs(there)))
 
 
 def violation(form: SlackForm, x: Array) -> float:

@@ -83,11 +83,14 @@ def theory(
         _show_stages(stages, lines["stage_order_terms"])
 
 
+OWN = tuple(inspect.signature(theory).parameters.values())
+
+
 def theory_with_constants(typer: Any) -> Any:
     """`theory` with a description of each flag and one flag per constant, spelled as in the paper."""
     own = [
         parameter.replace(annotation=Annotated[parameter.annotation, typer.Option(help=FLAGS[parameter.name])])
-        for parameter in inspect.signature(theory).parameters.values()
+        for parameter in OWN
         if parameter.name in FLAGS
     ]
     symbols = [

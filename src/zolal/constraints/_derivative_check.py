@@ -21,6 +21,7 @@ WRONG = 1e-3  # relative to the derivative by one variable
 SUSPECT = 1e-5  # the same along several variables, where a single wrong entry may be a small part
 NEGLIGIBLE = 1e-6  # relative to all derivatives of the row together
 HIDDEN = 1e-5  # of the value: a change that rounding in single precision may swallow
+INWARD = 1e-2  # of a variable's size: how far from its bounds it is compared
 CLEAR = 10.0  # how many times the disagreement exceeds that of the differences among themselves
 
 
@@ -41,6 +42,7 @@ def check_derivatives(part: Constraint, x: Array, rows: int, region: ConvexSet |
     d = x.shape[0]
     try:
         with np.errstate(all="ignore"):
+            x = _off_bounds(x, *bounds_of(region, d))
             given = _Given.of(part, x, rows)
             comparison = _Comparison(part, x, given, Reach(to_numpy(x).astype(float), *bounds_of(region, d)))
             whole = np.ones(d, dtype=bool)
@@ -56,11 +58,18 @@ def check_derivatives(part: Constraint, x: Array, rows: int, region: ConvexSet |
         return  # the run itself will say what fails
 
 
+def _off_bounds(x: Array, lower: np.ndarray, upper: np.ndarray) -> Array:
+    """x, a little away from bounds that it lies at: there is a difference on one side only there, which a kink would mislead."""
+    here = to_numpy(x).astype(float)
+    way = np.minimum(INWARD * Reach(here, lower, upper).sizes(), 0.25 * (upper - lower))
+    return like(np.clip(here, lower + way, upper - way), x)
+
+
 def _refuse(part: Constraint, found: _Mismatch, column: int, names: Sequence[Any] | None) -> None:
     variable = f"variable {column}" if names is None else repr(names[column])
     kind = "jac" if part.vjp is None else "vjp"
     raise InvalidArgumentError(
-        f"In {part.label} `{kind}` does not fit `fun` at x0: in row {found.row} the derivative by {variable} is {found.given:.6g} "
+        f"In {part.label} `{kind}` does not fit `fun` near x0: in row {found.row} the derivative by {variable} is {found.given:.6g} "
         f"by `{kind}`, and {found.seen:.6g} by differences."
     )
 
@@ -109,6 +118,8 @@ class _Comparison:
             return None
         claimed = np.asarray(self.given.matrix @ direction).reshape(-1)
         slopes = [self._slopes(direction, LENGTHS[0])]
+        if len(slopes[0]) < 2:
+            return None  # a variable that cannot move
         allowed = (WRONG if single else SUSPECT) * np.abs(claimed) + NEGLIGIBLE * (self.largest if single else 1e-2 * self.largest)
         suspects = np.flatnonzero(~(np.abs(np.mean(slopes[0], axis=0) - claimed) <= allowed) & np.isfinite(claimed))
         if not suspects.size:
@@ -159,6 +170,7 @@ def _agreed(slopes: list[np.ndarray], claimed: float, allowed: float, hidden: fl
     telling = [slope for slope in slopes if np.isfinite(slope).all() and np.all(slope != 0.0)]  # no change at all is rounding
     for first, second in itertools.combinations(telling, 2):
         both = np.concatenate([first, second])
-        if np.min(np.abs(both - claimed)) > CLEAR * np.ptp(both):
+        alike = np.ptp(both) <= np.max(np.abs(both)) / CLEAR
+        if alike and np.min(np.abs(both - claimed)) > CLEAR * np.ptp(both):
             return float(np.mean(first))
     return None

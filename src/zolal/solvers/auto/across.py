@@ -36,6 +36,8 @@ class Across:
     def seen(self, values: np.ndarray, noise: float) -> "Across":
         """With the values at the points; noise: the standard deviation of one."""
         number = len(self.normals)
+        if not number:
+            return replace(self, slopes=np.empty(0), variances=np.empty(0))
         ends, found = self.points.reshape(number, 2, -1), np.asarray(values, dtype=float)[: 2 * number].reshape(number, 2)
         ways = np.maximum(np.einsum("ij,ij->i", ends[:, 0] - ends[:, 1], self.normals), 1e-300)
         return replace(self, slopes=(found[:, 0] - found[:, 1]) / ways, variances=2.0 * (noise / ways) ** 2)

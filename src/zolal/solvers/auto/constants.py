@@ -46,7 +46,7 @@ class Constants:
 
     farthest: float = 1e3  # the radius, in units times sqrt(d), at which a flat objective is given up
     endless: float = 1e15  # the way from the start, in units times sqrt(d), at which an objective that still falls counts as unbounded
-    hidden: float = 1.5  # standard deviations of the noise: values that spread by less tell nothing
+    hidden: float = 5.0  # standard errors of a spread: values whose spread exceeds the noise by less tell nothing
     kinked: float = 1e-6  # the radius, in units, at which a smooth objective would long have done what was foretold
     steep: float = 0.01  # of the largest gradient: a slope that has stayed
     shortest: float = 1e-12  # the radius, in units, at which only rounding is left

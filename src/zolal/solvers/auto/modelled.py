@@ -256,7 +256,7 @@ class Modelled(Solver[ModelledState]):
         belief = state.belief
         if belief is None or belief.is_exact or len(belief.values) <= 2 * belief.dimension:
             return False
-        most = CONSTANTS.hidden * belief.noise
+        most = (1.0 + CONSTANTS.hidden / math.sqrt(2.0 * len(belief.values))) * belief.noise  # a spread of N values is known to 1/sqrt(2N)
         return float(np.std(belief.values)) <= most and state.fallen <= most
 
     def output(self, state: ModelledState) -> Candidate:
