@@ -52,7 +52,7 @@ def solve(workers=1, fun=noisy, **arguments):
 def same(one, other):
     names = ("x", "fun", "fun_error", "nfev", "nit", "multipliers", "maxcv", "status", "message", "failures")
     return all(np.array_equal(one[name], other[name], equal_nan=name in ("fun", "fun_error")) for name in names) and all(
-        np.array_equal(one.trace[name], other.trace[name]) for name in one.trace
+        np.array_equal(one.trace[name], other.trace[name], equal_nan=True) for name in one.trace
     )
 
 

@@ -52,7 +52,7 @@ def same(one, other):
     """Whether two results are identical to the bit."""
     return all(
         np.array_equal(one[name], other[name], equal_nan=True) for name in ("x", "fun", "nfev", "nit", "multipliers", "maxcv")
-    ) and all(np.array_equal(one.trace[name], other.trace[name]) for name in one.trace)
+    ) and all(np.array_equal(one.trace[name], other.trace[name], equal_nan=True) for name in one.trace)
 
 
 def test_the_call_of_the_issue_works_and_prints():
@@ -216,7 +216,7 @@ def test_the_trace_is_that_of_a_run_by_hand():
         state, nfev = solver.tell(state, values), nfev + len(batch)
         rows.append((k, nfev, 1, values[: batch.per_base : 2].mean(), state.stationarity, state.feasibility))
     assert_array_equal(res.x, state.x)
-    assert_array_equal(np.array(rows).T, list(res.trace.values()))
+    assert_array_equal(np.array(rows).T, list(res.trace.values())[:6])
     assert (np.diff(res.trace["nfev"]) > 0).all()
 
 
