@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from zolal._array import to_numpy
 from zolal.errors import ConstraintError
 from zolal.problem import SlackForm
@@ -38,18 +36,10 @@ def plain_record(result: Result) -> dict[str, Any]:
 
 def constraint_table(result: Result, form: SlackForm) -> list[dict[str, Any]]:
     """Each row of the constraints at the result: its name, value, bounds, violation and multiplier; none where a constraint fails there."""
-    rows: list[dict[str, Any]] = []
+    try:
+        columns = form.equalities.row_values(result.x)._asdict() | dict(multiplier=result.multipliers)
+    except ConstraintError:
+        return []
     parts = zip(form.equalities.parts, form.equalities.row_counts, strict=True)
-    for part, count in parts:
-        try:
-            value = to_numpy(part.value_at(result.x)).astype(float)
-        except ConstraintError:
-            return []
-        lower, upper = (np.broadcast_to(np.asarray(bound, dtype=float), (count,)) for bound in (part.lower, part.upper))
-        for row in range(min(count, TABLE_ROWS - len(rows))):
-            violation = max(lower[row] - value[row], value[row] - upper[row], 0.0)
-            numbers = dict(
-                value=value[row], lower=lower[row], upper=upper[row], violation=violation, multiplier=result.multipliers[len(rows)]
-            )
-            rows.append(dict(name=part.name, row=row) | {key: float(item) for key, item in numbers.items()})
-    return rows
+    labels = [dict(name=part.name, row=row) for part, count in parts for row in range(count)][:TABLE_ROWS]
+    return [label | {key: float(column[i]) for key, column in columns.items()} for i, label in enumerate(labels)]

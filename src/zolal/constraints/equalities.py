@@ -33,6 +33,15 @@ class Violated(NamedTuple):
         return f"{self.name} is {self.value:.6g}, {self.violation:.3g} {side} {bound:.6g}"
 
 
+class RowValues(NamedTuple):
+    """One entry per row of the constraints: its value, its bounds, and by how much it violates them."""
+
+    value: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    violation: np.ndarray
+
+
 class LeastViolation(NamedTuple):
     """Where constraints are violated least, near a point. worst: the row that is violated most there, None where all hold.
 
@@ -148,24 +157,25 @@ class Equalities:
 
     def violation(self, x: Array) -> float:
         """The largest violation of a row in the user's own terms; 0 when x is feasible."""
-        if self.num_rows == 0:
-            return 0.0
-        value = np.concatenate([to_numpy(part.value_at(x)) for part in self.parts])
+        return float(np.max(self.row_values(x).violation)) if self.num_rows else 0.0
+
+    def row_values(self, x: Array) -> "RowValues":
+        """Every row at x in the user's own terms."""
+        value = np.concatenate([np.zeros(0)] + [to_numpy(part.value_at(x)) for part in self.parts])
         lower, upper = (self._stacked(name) for name in ("lower", "upper"))
-        return float(np.max(np.maximum(np.maximum(lower - value, value - upper), 0.0)))
+        return RowValues(value, lower, upper, np.maximum(np.maximum(lower - value, value - upper), 0.0))
 
     def worst(self, x: Array) -> "Violated | None":
         """The row that x violates most, None where x is feasible."""
-        found: Violated | None = None
-        for part, rows in zip(self.parts, self.row_counts, strict=True):
-            value = to_numpy(part.value_at(x)).astype(float)
-            lower, upper = (np.broadcast_to(np.asarray(bound, dtype=float), (rows,)) for bound in (part.lower, part.upper))
-            excess = np.maximum(np.maximum(lower - value, value - upper), 0.0)
-            row = int(np.argmax(np.nan_to_num(excess, nan=np.inf))) if rows else 0
-            if rows and not excess[row] <= (found.violation if found else 0.0):
-                name = row_name(part, row, rows)
-                found = Violated(name, row, float(excess[row]), float(value[row]), float(lower[row]), float(upper[row]))
-        return found
+        if not self.num_rows:
+            return None
+        rows = self.row_values(x)
+        worst = int(np.argmax(np.nan_to_num(rows.violation, nan=np.inf)))
+        if rows.violation[worst] <= 0.0:
+            return None
+        numbers = [row for count in self.row_counts for row in range(count)]
+        value, lower, upper, violation = (float(column[worst]) for column in rows)
+        return Violated(self.row_names[worst], numbers[worst], violation, value, lower, upper)
 
     def least_violation(self, x: Array, region: ConvexSet | None = None) -> "LeastViolation":
         """A point near x, within the region, that violates the constraints least, found with a bounded number of calls."""

@@ -5,6 +5,7 @@ from typing import final
 
 import numpy as np
 
+from zolal.solvers.auto.dense import spanned, taken_out
 from zolal.solvers.auto.terrain import Terrain
 
 
@@ -27,8 +28,7 @@ class Across:
     def of(cls, terrain: Terrain, centre: np.ndarray, count: int, reach: float) -> "Across":
         rows = terrain.rows(centre)
         equal = rows.are_equalities
-        _, sizes, basis = np.linalg.svd(rows.jacobian[equal] / rows.lengths[equal][:, None], full_matrices=False)
-        normals = basis[sizes > 1e-9 * max(float(np.max(sizes, initial=0.0)), 1e-300)]
+        normals = spanned(rows.jacobian[equal] / rows.lengths[equal][:, None])
         chosen = normals[:count]
         pairs = [terrain.clipped(centre + side * reach * normal) for normal in chosen for side in (1.0, -1.0)]
         return cls(chosen, np.reshape(pairs, (-1, len(centre))), len(chosen) == len(normals))
@@ -57,5 +57,4 @@ class Across:
         """The covariance of the completed gradient."""
         if self.variances is None:
             return covariance
-        half = covariance - self.normals.T @ (self.normals @ covariance)
-        return half - (half @ self.normals.T) @ self.normals + self.normals.T @ (self.variances[:, None] * self.normals)
+        return taken_out(covariance, self.normals) + self.normals.T @ (self.variances[:, None] * self.normals)

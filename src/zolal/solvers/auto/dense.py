@@ -1,8 +1,9 @@
-"""Cholesky factors of small dense matrices by LAPACK itself: at this size its wrappers take longer than it does."""
+"""Small dense matrices: Cholesky factors by LAPACK itself, whose wrappers take longer than it does at this size, and spans of rows."""
 
 import numpy as np
 from scipy.linalg import LinAlgError, get_lapack_funcs
 
+DEPENDENT = 1e-9  # of the largest singular value: what is less does not count
 _potrf, _potrs = get_lapack_funcs(("potrf", "potrs"), (np.empty(0),))
 
 
@@ -26,3 +27,19 @@ def divided(right: np.ndarray, matrix: np.ndarray, least: float) -> np.ndarray:
 def solved(factor: np.ndarray, right: np.ndarray) -> np.ndarray:
     """matrix^-1 right."""
     return _potrs(factor, right, lower=1)[0]
+
+
+def spanned(rows: np.ndarray) -> np.ndarray:
+    """Orthonormal rows that span the given ones."""
+    if not len(rows):
+        return rows
+    _, sizes, basis = np.linalg.svd(rows, full_matrices=False)
+    return basis[sizes > DEPENDENT * max(float(sizes[0]), 1e-300)]
+
+
+def taken_out(covariance: np.ndarray, normals: np.ndarray) -> np.ndarray:
+    """The covariance of what is left of a random vector without its parts along orthonormal normals."""
+    if not len(normals):
+        return covariance
+    half = covariance - normals.T @ (normals @ covariance)
+    return half - (half @ normals.T) @ normals

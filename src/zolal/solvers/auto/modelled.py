@@ -182,7 +182,7 @@ class Modelled(Solver[ModelledState]):
         return max(gain, Stepper(terrain).minimiser(model, rows, way, state.bend).gain)
 
     def _error(self, state: ModelledState, here: Here) -> float:
-        """The root mean square error of the gradient, per typical unit: the belief's own, longer where its forecasts were wrong.
+        """The root mean square error of the gradient that is told, per typical unit; longer where forecasts were wrong.
 
         Values that are multiples of something have plateaus, which look like solutions however many values there are: nothing is known.
         """
@@ -289,7 +289,7 @@ class Modelled(Solver[ModelledState]):
         assert belief is not None
         reach = SHORT * max(1.0, float(np.max(np.abs(answer))))
         if not belief.is_exact:
-            reach = max(reach, min(belief.best_radius(), CONSTANTS.longest_look * state.radius))
+            reach = max(reach, self._longest(state))
         return Across.of(terrain, answer, count, reach)
 
     def certified(self, state: ModelledState, values: np.ndarray | None = None) -> Certified:
@@ -303,7 +303,7 @@ class Modelled(Solver[ModelledState]):
         answer = self._answer(state, terrain)
         across = None if values is None else self._across(state, terrain, answer, len(values) // 2).seen(values, belief.noise)
         belief = belief if answer is belief.centre else belief.seen_from(answer, belief.length)
-        rows = state.rows if state.rows is not None and belief.centre is state.measured else terrain.rows(belief.centre)
+        rows = self._rows(state, terrain, belief.centre)
         here = Here.at(terrain, rows, belief, state.radius, across=across)
         x = terrain.outward(belief.centre)
         z, multipliers = form.start(x), like(here.said.multipliers[: len(state.multipliers)], state.multipliers)
@@ -321,11 +321,16 @@ class Modelled(Solver[ModelledState]):
         assert belief is not None
         if belief.is_exact:
             return belief.centre
-        rows = terrain.rows(belief.centre) if state.rows is None or state.measured is not belief.centre else state.rows
+        rows = self._rows(state, terrain, belief.centre)
         here = Here.at(terrain, rows, belief, state.radius, state.gradient_size * self._typical(state))
         model, covered = Model(belief.centre, here.slope.gradient, belief.hessian), min(state.radius, self._longest(state))
         step = Stepper(terrain).minimiser(model, rows, covered, state.bend)
         return step.point if step.gain > 0.0 else belief.centre
+
+    @staticmethod
+    def _rows(state: ModelledState, terrain: Terrain, centre: np.ndarray) -> Rows:
+        """The constraints at a point, which the state knows where it is the belief's centre."""
+        return state.rows if state.rows is not None and state.measured is centre else terrain.rows(centre)
 
     def measures_at(self, state: ModelledState) -> tuple[MirrorMap, float]:
         return Euclidean(), 1.0

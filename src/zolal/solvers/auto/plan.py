@@ -9,6 +9,7 @@ import numpy as np
 
 from zolal.solvers.auto.across import Across
 from zolal.solvers.auto.constants import CONSTANTS
+from zolal.solvers.auto.dense import spanned, taken_out
 from zolal.solvers.auto.programme import Rows, steepest
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.terrain import Terrain
@@ -111,10 +112,7 @@ class _Way(NamedTuple):
 
 def _along(covariance: np.ndarray, normals: np.ndarray) -> tuple[np.ndarray, float]:
     """The covariance across the normals taken out, and the root of its trace."""
-    left = covariance
-    if len(normals):
-        half = covariance - normals.T @ (normals @ covariance)
-        left = half - (half @ normals.T) @ normals
+    left = taken_out(covariance, normals)
     return left, math.sqrt(max(float(np.trace(left)), 0.0))
 
 
@@ -164,18 +162,11 @@ class _Active:
 
     @cached_property
     def _always_spanned(self) -> np.ndarray:
-        return self._spanned(self.always)
+        return spanned(self.normals[self.always])
 
     def span(self, chosen: np.ndarray) -> np.ndarray:
         """Orthonormal rows that span the chosen normals."""
-        return self._always_spanned if np.array_equal(chosen, self.always) else self._spanned(chosen)
-
-    def _spanned(self, chosen: np.ndarray) -> np.ndarray:
-        stacked = self.normals[chosen]
-        if not len(stacked):
-            return stacked
-        _, sizes, basis = np.linalg.svd(stacked, full_matrices=False)
-        return basis[sizes > 1e-9 * max(float(sizes[0]), 1e-300)]
+        return self._always_spanned if np.array_equal(chosen, self.always) else spanned(self.normals[chosen])
 
 
 def multiplier_errors(rows: Rows, multipliers: np.ndarray, covariance: np.ndarray, across: Across | None) -> np.ndarray:
@@ -193,10 +184,11 @@ def multiplier_errors(rows: Rows, multipliers: np.ndarray, covariance: np.ndarra
 
 
 def looked_at(terrain: Terrain, here: Here, covariance: np.ndarray, fresh: np.ndarray, reach: float, downwards: bool) -> np.ndarray | None:
-    """The point to look at: where the covariance is largest, on the side that descends, within all that is known exactly.
+    """The point to look at: where the covariance is largest, within all that is known exactly.
 
     What a look can tell is the slope along the way that the constraints leave of it, so that is what counts; None where they leave none.
-    fresh: random numbers, from which the power iterations begin. reach: how far to look.
+    fresh: random numbers, from which the power iterations begin. reach: how far to look. downwards: on the side that descends; else on
+    the one that the random numbers give.
     """
     t, largest = _least_known(covariance, fresh)
     if downwards and float(here.slope.gradient @ t) > 0.0:

@@ -155,10 +155,11 @@ class Quadratic:
     @cached_property
     def is_plateau(self) -> bool:
         """Whether, about one length away, equal values lie in all directions that were looked at: f has steps, and the centre is on one."""
+        if not self.is_exact:
+            return False
         there = np.einsum("ij,ij->i", self._offsets, self._offsets) >= PLATEAU**2
-        level = self.values[np.argmin(np.linalg.norm(self.points - self.centre, axis=1))]
-        same = there & (self.values == level)
-        if not self.is_exact or np.sum(same) < min(self.dimension, np.sum(there)) or not same.any():
+        same = there & (self.values == self._origin)
+        if np.sum(same) < min(self.dimension, np.sum(there)) or not same.any():
             return False
         return bool(np.linalg.matrix_rank(self._offsets[same]) == np.linalg.matrix_rank(self._offsets[there]))
 
