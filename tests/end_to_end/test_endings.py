@@ -87,7 +87,7 @@ def test_noise_that_hides_the_objective_is_told_with_what_to_do(seed):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_noise_as_large_as_the_range_within_bounds(seed):
-    fun = noisy(lambda x: 0.1 * (x - 1) @ (x - 1), 1.0, seed)
+    fun = noisy(lambda x: 0.1 * (x - 1) @ (x - 1), 2.0, seed)
     res = zolal.minimize(fun, np.zeros(4), bounds=[(-1, 1)] * 4, maxfev=200, rng=seed)
     explained(res, Status.TOO_NOISY)
 

@@ -24,7 +24,6 @@ def test_a_noisy_norm_is_not_answered_by_its_start(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=False, reason="ends at 0.007 to 0.017: the radius does not shrink towards the tip of the cone")
 @pytest.mark.parametrize("seed", range(8))
 def test_the_tip_of_a_noisy_norm_is_found(seed):
     found = minimize(noisy(distance, 3e-4, seed), np.zeros(10), maxfev=3000, rng=seed)
@@ -73,7 +72,6 @@ def test_the_answer_is_not_a_point_that_nothing_speaks_for(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=False, reason="the gap at 8,000 evaluations is about that at 2,000")
 @pytest.mark.parametrize("seed", range(4))
 def test_more_evaluations_of_noisy_exponentials_make_the_answer_better(seed):
     f, best = exponentials(8)
@@ -246,10 +244,7 @@ def test_every_query_lies_in_a_ball(noise):
     np.testing.assert_allclose(found.x, np.full(5, 5**-0.5), atol=0.05)
 
 
-STALLS = pytest.param(4, marks=pytest.mark.xfail(strict=False, reason="stalls at (1, 0, 1, 0, 0), where the slope along x_2 is 1/2"))
-
-
-@seeds((0, 1, 2, 3, STALLS, 5), ())
+@seeds(range(6), ())
 def test_roots_on_the_unit_box_end_in_a_corner(seed):
     found = minimize(roots, np.full(5, 0.5), bounds=[(0.0, 1.0)] * 5, maxfev=300, rng=seed)
     assert roots(found.x) <= -1.0 + 1e-3
@@ -276,8 +271,7 @@ def test_a_barrier_is_not_the_end(seed):
     assert gap(barrier, found.x, np.ones(5), best) <= 5e-3
 
 
-@pytest.mark.xfail(strict=False, reason="the model's minimiser is returned without a value there, and five of six queries have none")
-@seeds(range(4), ())
+@seeds(range(4), range(4, 8))
 def test_a_noisy_barrier_is_not_the_end(seed):
     best = barrier(np.full(5, 0.01))
     found = minimize(noisy(barrier, 1e-3, seed), np.ones(5), maxfev=800, rng=seed)

@@ -59,9 +59,7 @@ def test_one_huge_value_is_survived(call, value, noise, tmp_path):
 
 
 @pytest.mark.parametrize("call", [1, 2, 3, 4])
-@pytest.mark.parametrize(
-    "value", [1e300, 1e160, pytest.param(1e20, marks=pytest.mark.xfail(strict=False, reason="one of the first values rules their mean"))]
-)
+@pytest.mark.parametrize("value", [1e300, 1e160, 1e20])
 @pytest.mark.parametrize("noise", [0.0, 1e-3])
 def test_one_huge_value_among_the_first_is_survived(call, value, noise, tmp_path):
     found = with_one(call, value, noise, tmp_path)
@@ -126,11 +124,13 @@ def test_one_wild_slope_does_not_loosen_the_tolerance(call):
     assert not found.success or bowl(found.x) <= 0.05
 
 
-@pytest.mark.xfail(
-    strict=False, reason="the two values at the start are taken for noise of that size, and slopes of that size loosen the tolerance"
+MISLEADS = pytest.mark.xfail(
+    strict=False, reason="a start of a million is none that is absurd, and slopes of that size loosen the tolerance"
 )
+
+
 @pytest.mark.parametrize("call", [1, 2])
-@pytest.mark.parametrize("value", [1e2, 1e6, 1e20])
+@pytest.mark.parametrize("value", [1e2, pytest.param(1e6, marks=MISLEADS), 1e20])
 def test_one_odd_value_at_the_start_brings_no_false_success(call, value):
     found = minimize(Once(bowl, call, value), np.zeros(4), maxfev=300, rng=0)
     assert not found.success or bowl(found.x) <= 0.05
@@ -213,10 +213,7 @@ def portfolio(seed, d=8):
     return f, scipy_minimize(f, np.full(d, 1 / d), **given).fun
 
 
-FAR = pytest.param(1, marks=pytest.mark.xfail(strict=False, reason="ends at 0.025 after 300 evaluations"))
-
-
-@seeds((0, FAR), range(2, 6))
+@seeds((0, 1), range(2, 6))
 def test_a_portfolio_comes_within_a_hundredth(seed):
     f, best = portfolio(seed)
     x0, rows = np.full(8, 1 / 8), LinearConstraint(np.ones(8), 1.0, 1.0)

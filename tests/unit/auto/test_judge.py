@@ -1,5 +1,6 @@
 """What becomes of the centre, the radius and the belief after a value."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.testing import assert_array_equal
 
 from zolal import Problem
 from zolal.solvers.auto.constants import CONSTANTS
-from zolal.solvers.auto.judge import judged
+from zolal.solvers.auto.judge import judged, repeated
 from zolal.solvers.auto.modelled import Modelled
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.state import Trial
@@ -24,8 +25,9 @@ def state_with(trial, noise=0.0, radius=0.3):
     def f(x):
         return 1.0 + x[0] + float(x @ x) + noise * rng.standard_normal()
 
-    start = np.array([1.0, 1.0]) if not noise else np.array([f(np.zeros(2)) for _ in range(4)])
-    belief = Quadratic.start(np.zeros(2), start, radius)
+    belief = Quadratic.start(np.zeros(2), f(np.zeros(2)), radius)
+    if noise:
+        belief = belief.repeated(np.array([f(np.zeros(2)) for _ in range(3)]))
     for point in 0.3 * rng.standard_normal((14, 2)):
         belief = belief.told(point, np.array([f(point)])).fitted()
     return replace(Modelled().init(problem, np.zeros(2), 0), belief=belief, trial=trial, radius=radius, asked=STEP)
@@ -35,10 +37,46 @@ def one(value):
     return np.array([value])
 
 
-def test_a_step_that_gains_as_foretold_is_taken_and_the_radius_grows():
-    after = judged(state_with(Trial(0.2, 0.01, 0.3)), STEP, one(0.8))
+@pytest.mark.parametrize(("missed", "growth"), [(0.1, 2.0), (0.03, math.sqrt(10.0)), (1e-4, 8.0)])
+def test_a_step_that_gains_as_foretold_is_taken_and_the_radius_grows_until_a_third_power_would_miss_as_much_as_is_good(missed, growth):
+    state = state_with(Trial(0.2, 0.01, 0.3))
+    after = judged(state, STEP, one(state.belief.value - 0.2 * (1.0 - missed)))
     assert_array_equal(after.belief.centre, STEP)
-    assert after.radius == pytest.approx(0.6)
+    assert after.radius == pytest.approx(growth * 0.3, rel=1e-3)
+
+
+def test_noise_as_large_as_the_gain_says_nothing_of_how_good_the_forecast_was():
+    state = state_with(Trial(0.1, 0.01, 0.3), noise=0.1)
+    assert judged(state, STEP, one(state.belief.value - 0.1)).radius <= 2.0 * 0.3 + 1e-12
+
+
+def test_a_value_that_comes_again_says_that_there_is_no_noise():
+    state = replace(state_with(None), repeats=1)
+    after = repeated(state, one(state.belief.value_there))
+    assert after.is_repeated
+    assert after.repeats == 0
+    assert after.belief is state.belief
+
+
+def test_another_value_at_the_same_point_is_noise_and_two_more_are_asked_for():
+    state = replace(state_with(None), repeats=1)
+    after = repeated(state, one(state.belief.value_there + 0.1))
+    assert after.is_repeated
+    assert after.repeats == 2
+    assert not after.belief.is_exact
+    more = repeated(after, after.belief.value + np.array([0.1, -0.1]))
+    assert more.repeats == 0
+    assert more.belief.repeats.number == 3
+
+
+@pytest.mark.parametrize("value", [np.nan, 1e300])
+def test_a_value_that_does_not_come_again_changes_no_belief(value):
+    state = replace(state_with(None), repeats=1)
+    after = repeated(state, one(value))
+    assert after.belief is state.belief
+    assert after.repeats == 0
+    noisy = repeated(state, one(state.belief.value_there + 0.1))
+    assert repeated(noisy, np.array([value, value])).belief is noisy.belief
 
 
 def test_a_short_step_that_gains_as_foretold_leaves_the_radius():

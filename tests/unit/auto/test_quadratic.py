@@ -1,5 +1,6 @@
 """The posterior over quadratics against Bayesian regression on all coefficients, written anew; and what it says of its own errors."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -153,7 +154,8 @@ def test_four_values_at_one_point_pin_the_noise():
     """Four values alone give a deviation below a third of the truth in 4.6 % of cases; 181 of 200 fail to be reached once in a thousand."""
     right = 0
     for seed in range(200):
-        belief = Quadratic.start(np.zeros(3), 7.0 + 0.2 * np.random.default_rng(seed).standard_normal(4), 1.0)
+        values = 7.0 + 0.2 * np.random.default_rng(seed).standard_normal(4)
+        belief = Quadratic.start(np.zeros(3), values[0], 1.0).repeated(values[1:])
         right += 1 / 3 <= belief.noise / 0.2 <= 3.0
     assert right >= 181
 
@@ -167,22 +169,48 @@ def test_noise_is_found_within_a_factor_of_three_after_some_values(noise):
         def f(x, rng=rng):
             return float(np.sum((x - 0.3) ** 2)) + noise * rng.standard_normal()
 
-        belief = Quadratic.start(np.zeros(3), np.array([f(np.zeros(3)) for _ in range(4)]), 0.5)
+        start = np.zeros(3)
+        belief = Quadratic.start(start, f(start), 0.5).repeated(np.array([f(start) for _ in range(3)]))
         for point in 0.5 * rng.standard_normal((30, 3)):
             belief = belief.told(point, np.array([f(point)])).fitted()
         right += 1 / 3 <= belief.noise / noise <= 3.0
     assert right >= 18
 
 
-def test_two_equal_values_at_the_start_are_exact():
-    belief = Quadratic.start(np.zeros(2), np.array([1.5, 1.5]), 0.1)
+def test_values_have_noise_once_one_point_has_given_two():
+    belief = Quadratic.start(np.zeros(2), 1.5, 0.1)
     assert belief.is_exact
     assert belief.value == 1.5
-    assert not Quadratic.start(np.zeros(2), np.array([1.5, 1.6]), 0.1).is_exact
+    noisy = belief.repeated(np.array([1.7]))
+    assert not noisy.is_exact
+    assert noisy.value == pytest.approx(1.6)
+    assert noisy.noise == pytest.approx(0.2 / math.sqrt(2.0))
+
+
+def test_noise_that_shows_late_is_found_as_large_as_noise_that_shows_first():
+    rng = np.random.default_rng(5)
+
+    def f(x):
+        return float(np.sum((x - 0.3) ** 2)) + 0.05 * rng.standard_normal()
+
+    belief = Quadratic.start(np.zeros(3), f(np.zeros(3)), 0.5)
+    for point in 0.5 * rng.standard_normal((30, 3)):
+        belief = belief.told(point, np.array([f(point)])).fitted()
+    late = belief.repeated(np.array([f(np.zeros(3)) for _ in range(3)]))
+    assert not late.is_exact
+    assert len(late.values) == len(belief.values)
+    assert 1 / 3 <= late.noise / 0.05 <= 3.0
+
+
+def test_what_looked_like_a_grain_is_none_once_there_is_noise():
+    points = np.random.default_rng(1).standard_normal((12, 2))
+    belief = belief_of(points, np.round(points @ [1.0, 2.0], 1), centre=points[0])
+    belief = replace(belief, grain=0.1)
+    assert belief.repeated(np.array([belief.value_there + 0.3])).grain == 0.0
 
 
 def test_equal_values_everywhere_are_flat_and_all_numbers_stay_finite():
-    belief = Quadratic.start(np.zeros(2), np.array([2.0, 2.0]), 0.1)
+    belief = Quadratic.start(np.zeros(2), 2.0, 0.1)
     for point in ([0.1, 0.0], [0.0, 0.1], [0.1, 0.1]):
         belief = belief.told(np.array(point), np.array([2.0])).fitted()
     assert belief.is_flat

@@ -11,7 +11,7 @@ from zolal.solvers.auto.terrain import Terrain, described
 
 
 def terrain_of(x0, constraints=(), region=None, units=1.0):
-    x0 = np.asarray(x0, dtype=float)
+    x0 = np.asarray(x0)
     problem = Problem(lambda x: 0.0, len(x0), constraints=constraints, region=WholeSpace() if region is None else region)
     units = np.broadcast_to(np.asarray(units, dtype=float), x0.shape)
     return Terrain.of(SlackForm(problem, problem.equalities(x0)), units, x0)
@@ -135,6 +135,17 @@ def test_bounds_hold_to_the_last_bit_in_the_users_units():
     for seed in range(200):
         x = terrain.outward(terrain.clipped(10.0 * np.random.default_rng(seed).standard_normal(2)))
         assert region.contains(x, 0.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_what_was_evaluated_is_evaluated_again_to_the_last_bit(dtype):
+    rng = np.random.default_rng(3)
+    x0 = rng.standard_normal(400).astype(dtype)
+    terrain = terrain_of(x0, region=Box(-3.0 + 0.0 * x0, 3.0 + 0.0 * x0), units=rng.uniform(0.1, 10.0, 400))
+    asked = terrain.clipped(rng.standard_normal(400) * 3.0 / terrain.units)
+    x = terrain.outward(asked)
+    assert (terrain.outward(terrain.as_evaluated(asked)) == x).all()
+    assert_allclose(terrain.as_evaluated(asked) * terrain.units, x, rtol=1e-15 if dtype is np.float64 else 1e-7)
 
 
 @pytest.mark.parametrize("d", [10, 50])

@@ -44,6 +44,7 @@ class Constants:
     repeat_share: float = 0.125  # of the values under noise that are made twice
     repeats: int = 4  # values at the start where two of them differ
 
+    noisy_looks: int = 3  # per variable, before noisy values say how large slopes are
     farthest: float = 1e3  # the radius, in units times sqrt(d), at which a flat objective is given up
     endless: float = 1e15  # the way from the start, in units times sqrt(d), at which an objective that still falls counts as unbounded
     hidden: float = 5.0  # standard errors of a spread: values whose spread exceeds the noise by less tell nothing
@@ -58,9 +59,10 @@ class Constants:
     # the judge
     accepted: float = 0.1  # of the foretold gain
     good: float = 0.7  # of the foretold gain, after which Delta grows
-    growth: float = 2.0
+    growth: float = 2.0  # of Delta after a good step, at the least
+    most_growth: float = 8.0  # after one whose gain was foretold to a few thousandths
     shrinkage: float = 0.5
-    largest_value: float = 1e150  # whose square is still a number; a larger one counts as none
+    largest_value: float = 1e70  # whose fourth power is still a number; a larger one counts as none
     absurd: float = 1e6  # of the range of the values so far: a value so much larger counts as none
     retreat: float = 0.25  # of a step that led to no value
     noise_margin: float = 2.0  # standard deviations that the judge leaves to the noise

@@ -14,12 +14,12 @@ def judged(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledS
     """After one value at u, or several. What is not finite or absurdly large is a rejected step, and no part of the belief."""
     belief, trial = state.belief, state.trial
     assert belief is not None
-    values = values[np.isfinite(values) & (np.abs(values) < CONSTANTS.largest_value)]
+    values = _usable(values)
     value = float(values.mean()) if len(values) else math.nan
     if not math.isfinite(value) or _absurd(belief, value):
         shorter = CONSTANTS.retreat * min(state.radius, float(np.linalg.norm(u - belief.centre)))
         accident = trial is None and state.missing == 0  # one look may fail by chance
-        return replace(state, radius=state.radius if accident else shorter, failures=0, missing=state.missing + 1)
+        return replace(state, radius=state.radius if accident else shorter, failures=0, missing=state.missing + 1, has_missed=True)
     state = replace(state, missing=0)
     noise = 0.0 if belief.is_exact else belief.noise
     margin = CONSTANTS.noise_margin * noise
@@ -29,31 +29,75 @@ def judged(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledS
     square = (fallen + foretold.change) ** 2 / max(variance, 1e-300)
     kept = CONSTANTS.surprise_memory if belief.is_exact else CONSTANTS.noisy_surprise_memory
     state = replace(state, surprise=kept * state.surprise + (1.0 - kept) * min(square, CONSTANTS.most_surprise))
-    grown = belief.told(u, values)
+    state, grown = _without_odd_start(state, belief.told(u, values))
     if trial is None:
         better = fallen > 2.0 * margin
         return _settled(state, grown, u if better else belief.centre, state.radius)
     ratio = (fallen + margin) / (trial.gain + margin)
     if ratio > CONSTANTS.accepted:
         far = trial.length > 0.8 * state.radius
-        radius = CONSTANTS.growth * state.radius if ratio > CONSTANTS.good and far else state.radius
+        radius = (
+            _growth((abs(fallen - trial.gain) + margin) / trial.gain) * state.radius if ratio > CONSTANTS.good and far else state.radius
+        )
         return _settled(replace(state, failures=0, last_length=trial.length), grown, u, radius)
     failures = state.failures + 1
     blame = trial.deviation < CONSTANTS.sure * trial.gain or failures >= CONSTANTS.patience
     radius = CONSTANTS.shrinkage * min(state.radius, trial.length) if blame else state.radius
-    return _settled(replace(state, failures=0 if blame else failures), grown, belief.centre, radius)
+    return _settled(replace(state, failures=0 if blame else failures, has_failed=True), grown, belief.centre, radius)
+
+
+def repeated(state: ModelledState, values: np.ndarray) -> ModelledState:
+    """After more values at the centre: where they are the old one there is no noise, else a few more tell how much."""
+    belief = state.belief
+    assert belief is not None
+    values = np.array([value for value in _usable(values) if not _absurd(belief, value)])
+    if not len(values):
+        return replace(state, repeats=0, missing=state.missing + 1, is_repeated=state.missing > 0)
+    if belief.is_exact and (values == belief.value_there).all():
+        return replace(state, repeats=0, is_repeated=True)
+    state = replace(state, belief=belief.repeated(values), repeats=0, is_repeated=True, missing=0)
+    if not belief.is_exact:
+        return state
+    return replace(state, repeats=CONSTANTS.repeats - 2, surprise=1.0, gradient_size=0.0)  # what slopes seemed to be, was noise
 
 
 def _settled(state: ModelledState, belief: Quadratic, centre: np.ndarray, radius: float) -> ModelledState:
     """With the belief in the frame of the centre and of the radius; it is built anew only where one of them has changed much."""
     if not belief.is_exact:  # as far as the noise hides what the model misses, a smaller region is no safer
-        radius = max(radius, CONSTANTS.look_radius * belief.best_radius())
+        radius = max(radius, min(CONSTANTS.look_radius * belief.best_radius(), CONSTANTS.growth * state.radius))
     ratio = radius / belief.length
     same = centre is belief.centre and 0.25 < ratio < 4.0
     belief = belief.fitted() if same and not belief.is_full else belief.moved(centre, radius)
     return replace(state, belief=belief, radius=radius)
 
 
+def _growth(missed: float) -> float:
+    """By how much the next step may be longer after one whose gain was foretold up to this part of itself.
+
+    What a quadratic misses grows with the third power of a step, so with the square in units of the gain: as long as that is no more than
+    a good step may miss.
+    """
+    return min(max(math.sqrt((1.0 - CONSTANTS.good) / max(missed, 1e-300)), CONSTANTS.growth), CONSTANTS.most_growth)
+
+
+def _without_odd_start(state: ModelledState, belief: Quadratic) -> tuple[ModelledState, Quadratic]:
+    """Forget the first value where it is absurd beside the next three, which alone would rule what counts as large from then on."""
+    first, others = belief.values[0], belief.values[1:]
+    if len(others) != 3 or np.array_equal(belief.centre, belief.points[0]) or not _is_absurd(first, others):
+        return state, belief
+    rest = replace(belief, points=belief.points[1:], values=others, weights=belief.weights[1:], built=3, unsearched=3)
+    return replace(state, first_value=float(np.max(others)), gradient_size=0.0, surprise=1.0), rest.fitted()
+
+
+def _usable(values: np.ndarray) -> np.ndarray:
+    return values[np.isfinite(values) & (np.abs(values) < CONSTANTS.largest_value)]
+
+
 def _absurd(belief: Quadratic, value: float) -> bool:
-    spread = float(np.ptp(belief.values)) if len(belief.values) > 1 else 0.0
-    return spread > 0.0 and value - belief.value > CONSTANTS.absurd * max(spread, abs(belief.value))
+    return len(belief.values) > 1 and _is_absurd(value, belief.values)
+
+
+def _is_absurd(value: float, others: np.ndarray) -> bool:
+    """Whether a value lies above others by so many times their spread that it is none of theirs."""
+    spread, lowest = float(np.ptp(others)), float(np.min(others))
+    return spread > 0.0 and value - lowest > CONSTANTS.absurd * max(spread, abs(lowest))

@@ -16,7 +16,7 @@ from zolal.problem import Problem, SlackForm
 from zolal.result import Status
 from zolal.solvers.auto.across import Across
 from zolal.solvers.auto.constants import CONSTANTS
-from zolal.solvers.auto.judge import judged
+from zolal.solvers.auto.judge import judged, repeated
 from zolal.solvers.auto.plan import Here, looked_at, multiplier_errors, seen_again
 from zolal.solvers.auto.programme import Rows
 from zolal.solvers.auto.quadratic import Quadratic
@@ -68,19 +68,18 @@ class Modelled(Solver[ModelledState]):
             asked=u,
             trial=None,
             first_point=u,
-            first_values=np.empty(0),
+            first_value=math.nan,
             belief=None,
             bend=np.zeros((d, d)),
             multipliers=0.0 * c,
         )
 
     def ask(self, state: ModelledState) -> Survey:
-        """The start twice; where both values differ a few times more; then one point at a time, with noise now and then twice."""
+        """One point at a time, with noise now and then twice, and the centre again where that tells whether there is noise."""
         x = self._terrain(state).outward(state.asked)
         identity = Gaussian(state.form.problem.dimension, 1, seed=state.seed, iteration=state.k)
-        opening = state.belief is None
-        count = (CONSTANTS.repeats - 2 if len(state.first_values) else 2) if opening else 2 if self._repeats(state) else 1
-        return Survey((x,), identity, tuple(Probe(sample=i) for i in range(count)), optional=not opening)
+        count = state.repeats or (2 if self._repeats(state) else 1)
+        return Survey((x,), identity, tuple(Probe(sample=i) for i in range(count)), optional=state.belief is not None)
 
     def tell(self, state: ModelledState, values: np.ndarray) -> ModelledState:
         with one_thread():
@@ -90,15 +89,13 @@ class Modelled(Solver[ModelledState]):
         values, terrain = np.asarray(values, dtype=float), self._terrain(state)
         state = replace(state, k=state.k + 1)
         if state.belief is None:
-            seen = np.append(state.first_values, values)
-            usable = np.abs(seen) < CONSTANTS.largest_value
-            seen = seen[usable] if usable.any() else seen
-            state = replace(state, first_values=seen)
-            if len(state.first_values) == 2 and seen[0] != seen[1] and state.k == 1:
-                return state
-            return self._planned(replace(state, belief=Quadratic.start(state.asked, seen, state.radius)), terrain)
-        u = terrain.inward(terrain.outward(state.asked))  # as it was evaluated, to the last bit
-        return self._planned(judged(state, u, values), terrain)
+            value = float(np.clip(values[0], -CONSTANTS.largest_value, CONSTANTS.largest_value))
+            if value != values[0] and state.k == 1:
+                return state  # one odd value may come by chance
+            return self._planned(replace(state, first_value=value, belief=Quadratic.start(state.asked, value, state.radius)), terrain)
+        if state.repeats:
+            return self._planned(repeated(state, values), terrain)
+        return self._planned(judged(state, terrain.as_evaluated(state.asked), values), terrain)
 
     @staticmethod
     def _repeats(state: ModelledState) -> bool:
@@ -115,10 +112,12 @@ class Modelled(Solver[ModelledState]):
         assert state.rows is not None
         here = Here.at(terrain, state.rows, belief, state.radius, state.gradient_size * self._typical(state))
         state = self._measured(state, here)
+        if state.repeats or self._asks_for_noise(state):
+            return replace(state, asked=belief.centre, trial=None, repeats=state.repeats or 1)
         if (belief.is_flat and len(belief.values) > 1) or belief.is_plateau:  # the values say nothing yet: go farther
             state = replace(state, radius=2.0 * state.radius, last_length=math.inf)
-            return self._look(state, terrain, here) or replace(state, is_stuck=True)
-        if state.gradient_size == 0.0 and len(belief.values) > belief.dimension:
+            return self._look(state, terrain, here) or self._stuck(state, belief.centre)
+        if state.gradient_size == 0.0 and len(belief.values) > belief.dimension * (1 if belief.is_exact else CONSTANTS.noisy_looks):
             state = self._sized(state)
         ignorant = here.slope.error**2 > CONSTANTS.ignorance * here.slope.stationarity**2
         if ignorant and not self._seems_small(state) and (look := self._look(state, terrain, here)):
@@ -126,9 +125,8 @@ class Modelled(Solver[ModelledState]):
         model = Model(here.centre, here.slope.gradient, belief.hessian)
         step = Stepper(terrain).minimiser(model, here.rows, state.radius, state.bend)
         state = replace(state, bend=step.bend)
-        size = float(np.linalg.norm(belief.gradient)) / self._typical(state)
         gain = self._hope(state, terrain, model, here.rows, step.gain)
-        state = replace(state, gain=gain, gradient_size=max(state.gradient_size, size))
+        state = replace(state, gain=gain, gradient_size=max(state.gradient_size, self._size_here(state, belief)))
         if ignorant and (look := self._look(state, terrain, here)):
             return look
         little = max(CONSTANTS.little * state.fallen, 0.0 if belief.is_exact else belief.noise)
@@ -137,9 +135,20 @@ class Modelled(Solver[ModelledState]):
             return look  # before one believes what was not measured
         if step.gain <= CONSTANTS.rounding * EPS * abs(belief.value):
             state = replace(state, radius=CONSTANTS.shrinkage * state.radius)
-            return self._look(state, terrain, here) or replace(state, is_stuck=True)
+            return self._look(state, terrain, here) or self._stuck(state, belief.centre)
         trial = Trial(step.gain, belief.foretold(step.point).deviation, float(np.linalg.norm(step.point - here.centre)))
         return replace(state, asked=step.point, trial=trial)
+
+    def _asks_for_noise(self, state: ModelledState) -> bool:
+        """Whether it is time to evaluate the centre again: not before noise might matter to what is believed or done."""
+        return not state.is_repeated and (state.has_failed or self._seems_small(state))
+
+    @staticmethod
+    def _stuck(state: ModelledState, centre: np.ndarray) -> ModelledState:
+        """Where constraints leave no way to look along: no step can gain, and noise is all that is left to ask for."""
+        if not state.is_repeated:
+            return replace(state, asked=centre, trial=None, repeats=1)
+        return replace(state, is_stuck=True, gain=0.0, gradient_size=state.gradient_size or 1.0)
 
     def _arrived(self, state: ModelledState, terrain: Terrain, centre: np.ndarray) -> ModelledState:
         """With what the constraints say of a new centre."""
@@ -167,12 +176,23 @@ class Modelled(Solver[ModelledState]):
         """With the sizes of slopes and changes that the first looks have seen, by which one tells what is small even at a solution."""
         belief = state.belief
         assert belief is not None
-        changes, ways = np.abs(belief.values - belief.value), np.linalg.norm(belief.points - belief.centre, axis=1)
+        hidden = 0.0 if belief.is_exact else 2.0 * belief.noise**2  # what noise alone makes of a squared change
+        changes = np.sqrt(np.maximum((belief.values - belief.value) ** 2 - hidden, 0.0))
+        ways = np.linalg.norm(belief.points - belief.centre, axis=1)
         there = ways > 0.0
         slope = float(np.median(changes[there] / ways[there])) * math.sqrt(belief.dimension) if there.any() else 0.0
         return replace(
             state, gradient_size=slope / self._typical(state), first_spread=float(np.median(changes[there])) if there.any() else 0.0
         )
+
+    def _size_here(self, state: ModelledState, belief: Quadratic) -> float:
+        """How large a gradient has surely been: the one here, or the mean slope of the way from the start, which some point has at least."""
+        if belief.is_exact:
+            return float(np.linalg.norm(belief.gradient)) / self._typical(state)
+        here = float(belief.gradient @ belief.gradient) - float(np.trace(belief.covariance))
+        way = float(np.linalg.norm(belief.centre - state.first_point))
+        along = (state.fallen - self._doubt(belief)) / way if way > 0.0 else 0.0
+        return max(math.sqrt(max(here, 0.0)), along) / self._typical(state)
 
     def _hope(self, state: ModelledState, terrain: Terrain, model: Model, rows: Rows, gain: float) -> float:
         """What a step as long as the whole way so far might gain, by the model; looked at only where the next step gains little."""
@@ -247,17 +267,24 @@ class Modelled(Solver[ModelledState]):
         steep = state.stationarity > CONSTANTS.steep * state.gradient_size > 0.0
         if belief.is_exact and not belief.grain and steep and state.radius < CONSTANTS.kinked:
             return Status.NONSMOOTH
-        doubt = 0.0 if belief.is_exact else math.hypot(belief.noise / math.sqrt(len(state.first_values)), belief.value_error)
-        return Status.NO_IMPROVEMENT if state.fallen <= CONSTANTS.noise_margin * doubt else None
+        return Status.NO_IMPROVEMENT if not self._has_fallen(state, belief) else None
 
-    @staticmethod
-    def _is_hidden(state: ModelledState) -> bool:
+    def _is_hidden(self, state: ModelledState) -> bool:
         """Whether all values, near and far, differ by no more than noise does."""
         belief = state.belief
         if belief is None or belief.is_exact or len(belief.values) <= 2 * belief.dimension:
             return False
         most = (1.0 + CONSTANTS.hidden / math.sqrt(2.0 * len(belief.values))) * belief.noise  # a spread of N values is known to 1/sqrt(2N)
-        return float(np.std(belief.values)) <= most and state.fallen <= most
+        return float(np.std(belief.values)) <= most and not self._has_fallen(state, belief)
+
+    def _has_fallen(self, state: ModelledState, belief: Quadratic) -> bool:
+        """Whether f is surely less at the centre than it was at the start, which was evaluated once."""
+        return state.fallen > self._doubt(belief)
+
+    @staticmethod
+    def _doubt(belief: Quadratic) -> float:
+        """What noise may have made of the difference between the start and the centre."""
+        return 0.0 if belief.is_exact else CONSTANTS.noise_margin * math.hypot(belief.noise, belief.value_error)
 
     def output(self, state: ModelledState) -> Candidate:
         return self.certified(state).candidate
@@ -296,9 +323,7 @@ class Modelled(Solver[ModelledState]):
         """The point that the belief holds best, with what it says of it: the centre; with noise the model's minimiser."""
         belief, form = state.belief, state.form
         if belief is None:
-            seen = state.first_values
-            value = float(np.mean(seen)) if len(seen) else math.nan
-            return Certified(Candidate(state.z, state.multipliers, None), value, math.nan, KKT.unknown(state.feasibility))
+            return Certified(Candidate(state.z, state.multipliers, None), math.nan, math.nan, KKT.unknown(state.feasibility))
         terrain, typical = self._terrain(state), self._typical(state)
         answer = self._answer(state, terrain)
         across = None if values is None else self._across(state, terrain, answer, len(values) // 2).seen(values, belief.noise)
@@ -310,16 +335,18 @@ class Modelled(Solver[ModelledState]):
         gradient = like(here.said.gradient / state.units, x)
         pulled = form.gradient(z, gradient, multipliers)
         residual = euclidean_residual(form.region, form.regularizer, z, pulled, form.value(z))
-        kkt = KKT(here.said.stationarity / typical, form.equalities.violation(x), residual, 2.0, True, self._error(state, here))
+        error = self._error(state, here) if state.is_repeated else math.inf  # values may have any noise
+        kkt = KKT(here.said.stationarity / typical, form.equalities.violation(x), residual, 2.0, True, error)
         errors = multiplier_errors(rows, here.said.multipliers, belief.measured[1], across)[: len(multipliers)]
         value = belief.value + form.problem.regularizer.value(x)
-        return Certified(Candidate(z, multipliers, gradient), value, belief.value_error, kkt, errors, here.said.deviations)
+        value_error = belief.value_error if state.is_repeated else math.nan
+        return Certified(Candidate(z, multipliers, gradient), value, value_error, kkt, errors, here.said.deviations)
 
     def _answer(self, state: ModelledState, terrain: Terrain) -> np.ndarray:
-        """The centre; with noise the model's minimiser, as far from it as looks have gone."""
+        """The centre; with noise the model's minimiser, as far from it as looks have gone, unless f may have no value there."""
         belief = state.belief
         assert belief is not None
-        if belief.is_exact:
+        if belief.is_exact or state.has_missed:
             return belief.centre
         rows = self._rows(state, terrain, belief.centre)
         here = Here.at(terrain, rows, belief, state.radius, state.gradient_size * self._typical(state))

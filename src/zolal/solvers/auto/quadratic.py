@@ -28,6 +28,7 @@ from zolal.solvers.auto.factor import EPS, JITTER, Factor, Scales, kernel, matri
 from zolal.solvers.auto.likelihood import Likelihood, Repeats
 from zolal.solvers.auto.measured import Measured
 
+VANISHING = 1e-145  # differences of values whose squares are hardly numbers
 PLATEAU = 0.1  # lengths: how far away equal values say that f has steps
 SAME_PLACE = 9  # decimals of a length to which points are the same
 
@@ -66,14 +67,9 @@ class Quadratic:
     _kept: "Factor | None" = field(default=None, init=False, repr=False)
 
     @classmethod
-    def start(cls, centre: np.ndarray, values: np.ndarray, length: float) -> "Quadratic":
-        """After some values at one point."""
-        values = np.asarray(values, dtype=float)
-        square = float(np.sum((values - values.mean()) ** 2))
-        repeats = Repeats(square, len(values) - 1) if square > 0.0 else Repeats()
-        scales = Scales.first(len(centre), 1.0 if square > 0.0 else 0.0)
-        mean = values.mean() if square > 0.0 else values[0]
-        return cls(centre[None, :], np.array([mean]), np.array([float(len(values))]), repeats, centre, length, scales, 1)
+    def start(cls, centre: np.ndarray, value: float, length: float) -> "Quadratic":
+        """After one value."""
+        return cls(centre[None, :], np.array([value]), np.ones(1), Repeats(), centre, length, Scales.first(len(centre)), 1)
 
     @property
     def dimension(self) -> int:
@@ -94,6 +90,13 @@ class Quadratic:
             factor = self._factor
             object.__setattr__(new, "_kept", factor.grown(self._row(factor, point, len(values)), mean - self._origin))
         return new
+
+    def repeated(self, values: np.ndarray) -> "Quadratic":
+        """After more values at the centre that are not all the same: from now on values have noise, and what looked like a grain was none."""
+        seen = self.told(self.centre, values)._merged()
+        share = seen.repeats.square / seen.repeats.number / self.amplitude
+        scales = seen.scales._replace(noise=min(max(share, self.least), 1.0)) if self.is_exact else seen.scales
+        return replace(seen, scales=scales, built=len(seen.values), grain=0.0, unsearched=len(seen.values)).fitted()
 
     def moved(self, centre: np.ndarray, length: float) -> "Quadratic":
         """In another frame, of the nearest points alone, and with scales that fit them."""
@@ -149,8 +152,8 @@ class Quadratic:
 
     @property
     def is_flat(self) -> bool:
-        """Whether every value is the same."""
-        return not float(np.ptp(self.values)) > 0.0
+        """Whether every value is the same, as far as numbers can tell."""
+        return not float(np.ptp(self.values)) > VANISHING
 
     @cached_property
     def is_plateau(self) -> bool:
@@ -162,6 +165,11 @@ class Quadratic:
         if np.sum(same) < min(self.dimension, np.sum(there)) or not same.any():
             return False
         return bool(np.linalg.matrix_rank(self._offsets[same]) == np.linalg.matrix_rank(self._offsets[there]))
+
+    @property
+    def value_there(self) -> float:
+        """What was evaluated nearest to the centre."""
+        return self._origin
 
     @property
     def is_exact(self) -> bool:
@@ -330,7 +338,7 @@ class Quadratic:
 
     @property
     def _float_rounding(self) -> float:
-        return CONSTANTS.rounding * EPS * max(float(np.max(np.abs(self.values))), 1e-145)
+        return max(CONSTANTS.rounding * EPS * float(np.max(np.abs(self.values))), VANISHING)
 
     def _grained(self) -> "Quadratic":
         """With the grain that the values show, once they have shown one."""

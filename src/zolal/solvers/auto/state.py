@@ -30,14 +30,18 @@ class ModelledState(State):
     asked: np.ndarray  # u of the next evaluation
     trial: Trial | None  # what was foretold of it where it is a step; None for a look
     first_point: np.ndarray  # u of the start
-    first_values: np.ndarray  # there
+    first_value: float  # there, NaN before it is known
     belief: Quadratic | None
     bend: np.ndarray  # the curvature of the constraints
     multipliers: Array
     rows: Rows | None = None  # the constraints at the centre
     measured: np.ndarray | None = None  # the centre that they belong to
     failures: int = 0  # steps in a row that were not accepted
+    has_failed: bool = False  # whether a step ever was not
+    repeats: int = 0  # more values that are asked for at the centre
+    is_repeated: bool = False  # whether some point was evaluated twice, which tells whether there is noise
     missing: int = 0  # evaluations in a row that gave no value
+    has_missed: bool = False  # whether any gave none
     last_length: float = math.inf  # of the last step that was accepted
     is_stuck: bool = False  # whether there is nothing left to evaluate
     surprise: float = 1.0  # the mean square of what values missed their forecasts by, in standard deviations, lately
@@ -54,11 +58,12 @@ class ModelledState(State):
 
     @property
     def fun_error(self) -> float:
-        return math.nan if self.belief is None else self.belief.value_error
+        """Unknown before one point was evaluated twice."""
+        return self.belief.value_error if self.belief is not None and self.is_repeated else math.nan
 
     @property
     def stationarity_error(self) -> float:
-        return self.error
+        return self.error if self.is_repeated else math.nan
 
     @property
     def best(self) -> Candidate:
@@ -68,12 +73,12 @@ class ModelledState(State):
     @property
     def fallen(self) -> float:
         """By how much f has fallen since the start."""
-        return 0.0 if self.belief is None else float(np.mean(self.first_values)) - self.belief.value
+        return 0.0 if self.belief is None else self.first_value - self.belief.value
 
     @property
     def residual(self) -> float:
         """The largest of: stationarity and doubt, relative to the largest gradient; the root of the relative gain; feasibility."""
-        if self.belief is None or not self.gradient_size > 0.0:
+        if self.belief is None or not self.is_repeated or not self.gradient_size > 0.0:
             return math.inf
         hope = math.sqrt(max(self.gain, 0.0) / max(self.fallen, self.first_spread, 1e-300))
         return float(max((self.stationarity + self.deviations * self.error) / self.gradient_size, hope, self.feasibility))

@@ -78,6 +78,12 @@ class Terrain:
     def inward(self, x: Array) -> np.ndarray:
         return to_numpy(x).astype(float) / self.units
 
+    def as_evaluated(self, u: np.ndarray) -> np.ndarray:
+        """u of the x that was evaluated for u, and that comes out of it again to the last bit."""
+        x = self.outward(u)
+        back = self.inward(x)
+        return back if (to_numpy(self.outward(back)) == to_numpy(x)).all() else u
+
     def clipped(self, u: np.ndarray) -> np.ndarray:
         return np.minimum(np.maximum(u, self.lower), self.upper)
 
