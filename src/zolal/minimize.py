@@ -11,6 +11,7 @@ from scipy.optimize import Bounds, OptimizeResult
 
 from zolal._array import Array, copied, is_finite, like, namespace, norm, to_numpy
 from zolal._checks import positive, positive_int
+from zolal.beginning import begun
 from zolal.certify import exact_gradient
 from zolal.checkpoint import constraint_table
 from zolal.crews import as_crew
@@ -174,7 +175,8 @@ def prepare(
     seed, tol = _seed(rng), positive("minimize(tol=...)", tol)
     if problem.gradient is not None:
         exact_gradient(problem.gradient, x)
-    first = _carried(chosen.solver.init(problem, x, seed), start)
+    beginning = begun(chosen.solver, problem, x, seed, tol)
+    first = _carried(beginning.state, start)
     first.form.equalities.check_derivatives(x, problem.region, problem.names)
     own = chosen.solver.own_check(first)
     if own is not None:
@@ -187,7 +189,7 @@ def prepare(
         named["x_scale"] = [float(scale) for scale in np.ravel(x_scale)]
     if start is not None:
         named["start"] = [float(number) for number in to_numpy(first.multipliers)] if isinstance(first, MDLALState) else []
-    setup = Setup(problem, chosen, first, budget, tol, policy, named, callback, seed_given=rng is not None, naming=naming, x0=x)
+    setup = Setup(problem, chosen, first, budget, tol, policy, named, callback, rng is not None, naming, x, beginning.least)
     return replace(setup, chosen=named | dict(maxfev=setup.maxfev)) if chosen.planned else setup
 
 

@@ -8,7 +8,9 @@ from typing import Any, Protocol, final
 import numpy as np
 
 from zolal._array import Array, copied
+from zolal.beginning import begun
 from zolal.certify import NOTHING, Certificate, certify, check_batch
+from zolal.constraints import LeastViolation
 from zolal.errors import ObjectiveError
 from zolal.estimators.base import Queries, QueryBatch
 from zolal.evaluate import Crew, evaluate
@@ -57,6 +59,7 @@ class Setup:
     seed_given: bool = True  # otherwise a run that is resumed keeps its own
     naming: Naming = NAMELESS
     x0: Array | None = None  # where a solver begins elsewhere than at the start that it was given
+    least: LeastViolation | None = None  # where constraints that cannot all hold are violated least
 
     @property
     def seed(self) -> int:
@@ -64,10 +67,10 @@ class Setup:
 
     def with_seed(self, seed: int) -> "Setup":
         """The same run under another seed."""
-        start = self.method.solver.init(self.problem, self.start.x if self.x0 is None else self.x0, seed)
+        start, least = begun(self.method.solver, self.problem, self.start.x if self.x0 is None else self.x0, seed, self.tol)
         if isinstance(start, MDLALState) and isinstance(self.start, MDLALState):
             start = replace(start, multipliers=self.start.multipliers)  # which may have been given
-        return replace(self, start=start)
+        return replace(self, start=start, least=least)
 
     @property
     def maxfev(self) -> int:
@@ -195,8 +198,8 @@ class Session:
 
     def _rule(self, start: Snapshot) -> StoppingRule:
         setup = self.setup
-        rule: StoppingRule = ResidualBelow(setup.tol, start.earliest) | Infeasible(setup.tol, setup.start.feasibility) | SolverEnds()
-        rule = rule | MaxEvaluations(setup.budget)
+        rule: StoppingRule = ResidualBelow(setup.tol, start.earliest)
+        rule = rule | Infeasible(setup.tol, setup.start.feasibility, setup.least is not None) | SolverEnds() | MaxEvaluations(setup.budget)
         if setup.method.max_iterations is not None:
             rule = MaxIterations(setup.method.max_iterations) | rule
         return rule if setup.callback is None else Callback(setup.callback, after=start.state.k) | rule
@@ -244,8 +247,8 @@ class Session:
             success = False  # whatever tol is relative to, is noise
         infeasible = solver.restores and setup.start.feasibility > setup.tol and point.maxcv > setup.tol
         status = refined(stop.status, success, has_moved(x, setup.start.x if setup.x0 is None else setup.x0), diagnosis, infeasible)
-        if status is Status.INFEASIBLE and violation(form, setup.start.x) < point.maxcv:
-            candidate, certificate, point = self._start_again(candidate, certificate, point)
+        if status is Status.INFEASIBLE:
+            candidate, certificate, point = self._least_violating(candidate, certificate, point)
         reason = stop.sentence if status is stop.status else status.sentence
         advice = (
             "" if success else " ".join(filter(None, (status.advice, solver.advice(state) if status is Status.MAX_EVALUATIONS else "")))
@@ -269,16 +272,20 @@ class Session:
             seed=state.seed,
         )
 
-    def _start_again(self, candidate: Candidate, certificate: Certificate, point: Point) -> tuple[Candidate, Certificate, Point]:
-        """The start in place of a point that violates the constraints even more."""
-        start, trace = self.setup.start, self.recorder.trace["fun"]
-        kkt = KKT.unknown(start.feasibility)
-        fun = float(trace[0]) if trace.size else math.nan
-        maxcv = violation(start.form, start.x)
+    def _least_violating(self, candidate: Candidate, certificate: Certificate, point: Point) -> tuple[Candidate, Certificate, Point]:
+        """The start, or what a search has found, in place of a point that violates the constraints even more."""
+        start, least = self.setup.start, self.setup.least
+        x = start.x if least is None else least.x
+        maxcv = violation(start.form, x)
+        if least is None and not maxcv < point.maxcv:
+            return candidate, certificate, point
+        kkt = KKT.unknown(maxcv)
+        trace = self.recorder.trace["fun"]
+        fun = float(trace[0]) if trace.size and x is start.x else math.nan
         return (
-            candidate._replace(z=start.z, gradient=None),
+            candidate._replace(z=start.form.start(x), gradient=None),
             certificate._replace(fun=fun, fun_error=math.nan, kkt=kkt),
-            point._replace(x=start.x, maxcv=maxcv, kkt=kkt),
+            point._replace(x=x, maxcv=maxcv, kkt=kkt),
         )
 
     def _last_value(self, outcome: Outcome, x: Array) -> float:
