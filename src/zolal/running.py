@@ -281,7 +281,7 @@ class Session:
             return candidate, certificate, point
         kkt = KKT.unknown(maxcv)
         trace = self.recorder.trace["fun"]
-        fun = float(trace[0]) if trace.size and x is start.x else math.nan
+        fun = float(trace[0]) + start.form.problem.regularizer.value(x) if trace.size and least is None else math.nan
         return (
             candidate._replace(z=start.form.start(x), gradient=None),
             certificate._replace(fun=fun, fun_error=math.nan, kkt=kkt),
