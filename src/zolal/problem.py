@@ -6,7 +6,7 @@ from typing import Any, final
 
 from zolal._array import Array, concatenate, split, to_numpy
 from zolal._checks import positive_int
-from zolal.constraints import Equalities, as_constraints
+from zolal.constraints import Equalities, as_constraints, check_distinct
 from zolal.errors import InvalidArgumentError
 from zolal.mirror import Block, Euclidean, Linearization, MirrorMap
 from zolal.regularizers import BlockSum, Regularizer, Zero
@@ -64,7 +64,9 @@ class Problem:
     def equalities(self, x: Array) -> Equalities:
         """The constraints as equalities with slacks; their shapes are checked at x."""
         parts = [part.inside(self.region) for part in as_constraints(self.constraints, self.dimension)]
-        return Equalities(tuple(parts), tuple(part.check_at(x) for part in parts))
+        equalities = Equalities(tuple(parts), tuple(part.check_at(x) for part in parts))
+        check_distinct(equalities.row_names)
+        return equalities
 
 
 @final

@@ -193,6 +193,14 @@ BAD = {
         dict(constraints=[zolal.Constraint(spent, name="a"), zolal.Constraint(cost, name="a")]),
         "Names of constraints must differ, got 'a' more than once.",
     ),
+    "a name that is a number": (
+        dict(constraints=[zolal.Constraint(lambda x: 0.0, name="constraint 2"), zolal.Constraint(lambda x: 0.0)]),
+        "Names of constraints must differ, got 'constraint 2' more than once.",
+    ),
+    "a name that is a row": (
+        dict(constraints={"a": zolal.Constraint(lambda x: np.zeros(2)), "a[1]": zolal.Constraint(lambda x: 0.0)}),
+        "Names of constraints must differ, got 'a[1]' more than once.",
+    ),
     "two names for one": (
         dict(constraints={"a": zolal.Constraint(spent, name="b")}),
         "`constraints['a']` must have no other name, got 'b'.",
