@@ -230,6 +230,29 @@ def test_rounding_and_kinks_are_not_called_wrong_derivatives(fun, jac, x):
     Problem(np.sum, 3, zolal.Constraint(fun, jac=jac)).equalities(x).check_derivatives(x)
 
 
+TURNING = {
+    "sine": (np.sin, np.cos),
+    "sine and slope": (lambda x: x / 1e3 + np.sin(x), lambda x: 1e-3 + np.cos(x)),
+    "sine and a large number": (lambda x: 1e9 + np.sin(x), np.cos),
+}
+
+
+@pytest.mark.parametrize("size", [1e2, 1e4, 1e6, 1e8])
+@pytest.mark.parametrize(("fun", "derivative"), TURNING.values(), ids=TURNING)
+def test_large_variables_of_functions_that_turn_fast_are_compared_by_short_steps(fun, derivative, size, rng):
+    missed = 0
+    for x in size * rng.uniform(1.0, 10.0, size=(40, 1)):
+        right = zolal.Constraint(fun, jac=lambda x: np.diag(derivative(x)))
+        Problem(np.sum, 1, right).equalities(x).check_derivatives(x)
+        wrong = Problem(np.sum, 1, zolal.Constraint(fun, jac=lambda x: -np.diag(derivative(x)))).equalities(x)
+        try:
+            wrong.check_derivatives(x)
+            missed += 1
+        except zolal.InvalidArgumentError:
+            pass
+    assert missed <= 8  # where the derivative is next to zero
+
+
 @given(x=st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=8), low=st.floats(0, 1))
 def test_right_derivatives_pass_everywhere(x, low):
     x = np.asarray(x)
