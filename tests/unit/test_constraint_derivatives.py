@@ -230,6 +230,26 @@ def test_rounding_and_kinks_are_not_called_wrong_derivatives(fun, jac, x):
     Problem(np.sum, 3, zolal.Constraint(fun, jac=jac)).equalities(x).check_derivatives(x)
 
 
+def banded(x):
+    return x[:-1] * x[1:] + np.sin(x[:-1])
+
+
+@pytest.mark.parametrize("d", [5, 300])
+def test_a_sparsity_that_leaves_an_entry_out_is_told_with_the_constraint_and_the_variable(d, rng):
+    x = rng.uniform(0.5, 1.5, size=d)
+    pattern = np.eye(d - 1, d) + np.eye(d - 1, d, 1)
+    calls = Counted(banded)
+    Problem(np.sum, d, zolal.Constraint(calls, sparsity=pattern)).equalities(x).check_derivatives(x)
+    assert calls.calls < 100
+    pattern[d // 2, d // 2 + 1] = 0.0
+    wrong = Problem(np.sum, d, zolal.Constraint(banded, sparsity=pattern, name="heat")).equalities(x)
+    with pytest.raises(zolal.InvalidArgumentError) as caught:
+        wrong.check_derivatives(x)
+    assert str(caught.value).startswith(
+        f"In constraint 'heat' `sparsity` does not fit `fun` near x0: in row {d // 2} the derivative by variable"
+    )
+
+
 TURNING = {
     "sine": (np.sin, np.cos),
     "sine and slope": (lambda x: x / 1e3 + np.sin(x), lambda x: 1e-3 + np.cos(x)),

@@ -34,13 +34,13 @@ class _Mismatch(NamedTuple):
 
 
 def check_derivatives(part: Constraint, x: Array, rows: int, region: ConvexSet | None = None, names: Sequence[Any] | None = None) -> None:
-    """Raise one sentence where `jac` or `vjp` clearly contradicts the values of `fun` near x.
+    """Raise one sentence where `jac` or `vjp` clearly contradicts the values of `fun` near x, or a derivative by `sparsity` does.
 
     Up to 50 variables every column is compared, otherwise three random directions. Differences ahead and back at two lengths have to agree
     with each other ten times better than with the derivative, and no shorter ones may tell otherwise: so neither rounding, nor a kink, nor
     a function that turns faster than a step is long is called an error.
     """
-    if part.is_numerical or is_linear(part):
+    if (part.is_numerical and part.sparsity is None) or is_linear(part):
         return
     d = x.shape[0]
     try:
@@ -49,7 +49,7 @@ def check_derivatives(part: Constraint, x: Array, rows: int, region: ConvexSet |
             given = _Given.of(part, x, rows)
             comparison = _Comparison(part, x, given, Reach(to_numpy(x).astype(float), *bounds_of(region, d)))
             whole = np.ones(d, dtype=bool)
-            masks = np.eye(d, dtype=bool) if d <= MOST_COLUMNS else [whole] * DIRECTIONS
+            masks = np.eye(d, dtype=bool) if d <= MOST_COLUMNS and not part.is_numerical else [whole] * DIRECTIONS
             for number, mask in enumerate(masks):
                 if comparison.mismatch(mask, number) is None:
                     continue
@@ -70,6 +70,11 @@ def _off_bounds(x: Array, lower: np.ndarray, upper: np.ndarray) -> Array:
 
 def _refuse(part: Constraint, found: _Mismatch, column: int, names: Sequence[Any] | None) -> None:
     variable = f"variable {column}" if names is None else repr(names[column])
+    if part.is_numerical:
+        raise InvalidArgumentError(
+            f"In {part.label} `sparsity` does not fit `fun` near x0: in row {found.row} the derivative by {variable} is {found.given:.6g} "
+            f"with it, and {found.seen:.6g} without."
+        )
     kind = "jac" if part.vjp is None else "vjp"
     raise InvalidArgumentError(
         f"In {part.label} `{kind}` does not fit `fun` near x0: in row {found.row} the derivative by {variable} is {found.given:.6g} "
