@@ -64,7 +64,7 @@ def minimize(
     x0: the start, shape (d,); its array namespace (NumPy, PyTorch, ...) is the one that fun and the constraints get. A start outside X
         is projected, with a warning. A dict {name: number} or a pandas Series gives names to the variables; fun, constraints and `gradient`
         then get what x0 is, `vectorized` a dict of columns or a DataFrame, and `x` of the result is the same again.
-    bounds: Bounds, pairs (low, high), or a dict {name: (low, high)}, as X; or `region`, a set of `zolal.sets`.
+    bounds: Bounds, pairs (low, high) or None, or a dict {name: (low, high) or None}, as X; or `region`, a set of `zolal.sets`.
     constraints: NonlinearConstraint, LinearConstraint, Bounds, SLSQP dicts, `zolal.Constraint`, a sequence of these, or a dict
         {name: constraint}. They are known exactly and cost no evaluation. Inequalities get slacks. A given derivative is checked once.
     regularizer: h, of `zolal.regularizers`.
@@ -285,7 +285,7 @@ def _region(bounds: Any, region: ConvexSet | None, dimension: int) -> ConvexSet:
         return WholeSpace() if region is None else region
     if not isinstance(bounds, Bounds):
         try:
-            low, high = zip(*bounds, strict=True)
+            low, high = zip(*((None, None) if pair is None else pair for pair in bounds), strict=True)
             lower, upper = ([inf if b is None else float(b) for b in side] for side, inf in ((low, -np.inf), (high, np.inf)))
         except (TypeError, ValueError):
             raise InvalidArgumentError(
