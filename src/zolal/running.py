@@ -26,7 +26,7 @@ from zolal.result import Result, Status
 from zolal.solvers import MDLALState, State
 from zolal.solvers.base import Candidate, Certified
 from zolal.stopping import Callback, Infeasible, MaxEvaluations, MaxIterations, ResidualBelow, SolverEnds, Stop, StoppingRule
-from zolal.verdict import Point, has_moved, message, refined, violation
+from zolal.verdict import Point, has_moved, message, refined, too_few_evaluations, violation
 
 FAILURES = (
     Status.EVALUATION_FAILED,
@@ -246,13 +246,14 @@ class Session:
         if diagnosis is Status.TOO_NOISY:
             success = False  # whatever tol is relative to, is noise
         infeasible = solver.restores and setup.start.feasibility > setup.tol and point.maxcv > setup.tol
-        status = refined(stop.status, success, has_moved(x, setup.start.x if setup.x0 is None else setup.x0), diagnosis, infeasible)
+        moved = has_moved(x, setup.start.x if setup.x0 is None else setup.x0)
+        too_few = too_few_evaluations(outcome.nfev, setup.problem.dimension)
+        status = refined(stop.status, success, moved, diagnosis, infeasible, bool(too_few))
         if status is Status.INFEASIBLE:
             candidate, certificate, point = self._least_violating(candidate, certificate, point)
         reason = stop.sentence if status is stop.status else status.sentence
-        advice = (
-            "" if success else " ".join(filter(None, (status.advice, solver.advice(state) if status is Status.MAX_EVALUATIONS else "")))
-        )
+        more = ("" if moved else too_few, solver.advice(state)) if status is Status.MAX_EVALUATIONS else ()
+        advice = "" if success else " ".join(filter(None, (status.advice, *more)))
         return Result(
             x=copied(point.x),
             fun=self._last_value(outcome, point.x) if math.isnan(certificate.fun) else certificate.fun,

@@ -119,8 +119,16 @@ def test_a_solution_that_is_far_away_is_no_unbounded_objective():
 
 
 def test_where_nothing_better_than_the_start_is_found():
-    res = zolal.minimize(lambda x: float(np.sum(x**2) + 1e-3 * x[0]), np.zeros(20), maxfev=15, rng=0)
-    explained(res, Status.NO_IMPROVEMENT)
+    explained(zolal.minimize(lambda x: float(np.sum(x**2) + 1e-3 * x[0]), np.zeros(6), maxfev=10, rng=0), Status.NO_IMPROVEMENT)
+
+
+@pytest.mark.parametrize("sigma", [0.0, 0.1])
+@pytest.mark.parametrize("maxfev", [2, 3, 4, 5])
+def test_a_budget_that_is_too_small_to_learn_anything_is_called_spent(maxfev, sigma):
+    res = zolal.minimize(noisy(lambda x: (x - 1) @ (x - 1), sigma), np.zeros(5), maxfev=maxfev, rng=0)
+    assert res.status is Status.MAX_EVALUATIONS
+    assert ("are 7 evaluations, and a run needs several times as many." in res.message) == (not res.x.any())
+    assert res.nfev <= maxfev
 
 
 @pytest.mark.parametrize("seed", range(5))
