@@ -14,6 +14,7 @@ from zolal._checks import positive, positive_int
 from zolal.beginning import begun
 from zolal.certify import exact_gradient
 from zolal.checkpoint import constraint_table
+from zolal.constraints import as_constraints
 from zolal.crews import as_crew
 from zolal.errors import InvalidArgumentError
 from zolal.faults import FaultPolicy
@@ -89,7 +90,8 @@ def minimize(
     checkpoint: a folder that keeps the run: its state, the values received, and a trace that can be read meanwhile. resume: continue
         what the folder holds, bit for bit, or begin where it is empty; `maxfev` may be larger then, all else has to be the same.
     x_scale: for method "auto", the size of a typical change of each variable, a number, one per variable, or a dict by name; unless
-        given, it comes from the bounds and from x0. Worth giving where variables have different units and neither says so.
+        given, it comes from the bounds and from x0. Worth giving where variables have different units and neither says so. The numerical
+        derivatives of constraints take steps relative to it, too.
     start: a result to go on from, instead of x0. Its x is carried over, and its multipliers to "mdlal"; everything else is learned
         anew, and evaluations are counted from 0.
     options: of the method, see `AutoOptions`, `MDLALOptions`, `MultiStageOptions`, `SZOConExOptions`, ... in `zolal.methods`.
@@ -171,7 +173,10 @@ def prepare(
     chosen = as_method(method, geometry, options)
     x_scale = naming.ordered("x_scale", x_scale)
     if x_scale is not None:
-        chosen = chosen._replace(solver=_scaled(chosen.solver, method, _x_scale(x_scale, problem.dimension)))
+        scale = _x_scale(x_scale, problem.dimension)
+        chosen = chosen._replace(solver=_scaled(chosen.solver, method, scale))
+        parts = as_constraints(problem.constraints, problem.dimension)
+        problem = replace(problem, constraints=[part.scaled(scale) for part in parts])
     seed, tol = _seed(rng), positive("minimize(tol=...)", tol)
     if problem.gradient is not None:
         exact_gradient(problem.gradient, x)

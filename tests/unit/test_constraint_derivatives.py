@@ -1,5 +1,7 @@
 """Derivatives of constraints: numerical ones are accurate, cheap and stay inside; given ones are checked; errors name the constraint."""
 
+import math
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -228,6 +230,43 @@ RIGHT = {
 @pytest.mark.parametrize(("fun", "jac", "x"), RIGHT.values(), ids=RIGHT)
 def test_rounding_and_kinks_are_not_called_wrong_derivatives(fun, jac, x):
     Problem(np.sum, 3, zolal.Constraint(fun, jac=jac)).equalities(x).check_derivatives(x)
+
+
+def slow(x):
+    return 1e3 + math.sin(x[0] / 1e6) + x[1]  # loses imaginary parts
+
+
+def test_a_given_scale_lengthens_the_steps_of_differences():
+    x = np.array([0.0, 1.0])
+    short, long = (
+        Problem(np.sum, 2, zolal.Constraint(slow, x_scale=scale)).equalities(x).signed_jacobian(x)[0] for scale in (None, [1e6, 1.0])
+    )
+    assert abs(short[0] - 1e-6) > 1e-8
+    assert_allclose(long, [1e-6, 1.0], rtol=1e-6)
+
+
+def test_the_scale_of_the_variables_reaches_the_constraints():
+    moved = []
+
+    def fun(x):
+        moved.extend([abs(x[0])] * np.isrealobj(x))
+        return slow(x)
+
+    zolal.minimize(
+        lambda x: (x[0] / 1e6) ** 2 + x[1] ** 2,
+        [0.0, 1.0],
+        x_scale=[1e6, 1.0],
+        constraints=NonlinearConstraint(fun, 0, 2e3),
+        maxfev=2,
+        rng=0,
+    )
+    assert 0.1 < min(way for way in moved if way) < 100.0
+
+
+@pytest.mark.parametrize("scale", [0.0, [1.0, np.nan], [1.0, 2.0, 3.0], "large"], ids=repr)
+def test_a_wrong_scale_of_a_constraint_is_refused(scale):
+    with pytest.raises(zolal.InvalidArgumentError, match="In constraint 'slow' `x_scale` must hold 2 positive numbers"):
+        Problem(np.sum, 2, zolal.Constraint(slow, x_scale=scale)).equalities(np.ones(2))
 
 
 def banded(x):

@@ -45,9 +45,9 @@ def check_derivatives(part: Constraint, x: Array, rows: int, region: ConvexSet |
     d = x.shape[0]
     try:
         with np.errstate(all="ignore"):
-            x = _off_bounds(x, *bounds_of(region, d))
+            x = _off_bounds(x, *bounds_of(region, d), part.x_scale)
             given = _Given.of(part, x, rows)
-            comparison = _Comparison(part, x, given, Reach(to_numpy(x).astype(float), *bounds_of(region, d)))
+            comparison = _Comparison(part, x, given, Reach(to_numpy(x).astype(float), *bounds_of(region, d), part.x_scale))
             whole = np.ones(d, dtype=bool)
             masks = np.eye(d, dtype=bool) if d <= MOST_COLUMNS and not part.is_numerical else [whole] * DIRECTIONS
             for number, mask in enumerate(masks):
@@ -61,10 +61,10 @@ def check_derivatives(part: Constraint, x: Array, rows: int, region: ConvexSet |
         return  # the run itself will say what fails
 
 
-def _off_bounds(x: Array, lower: np.ndarray, upper: np.ndarray) -> Array:
+def _off_bounds(x: Array, lower: np.ndarray, upper: np.ndarray, scale: np.ndarray | None) -> Array:
     """x, a little away from bounds that it lies at: there is a difference on one side only there, which a kink would mislead."""
     here = to_numpy(x).astype(float)
-    way = np.minimum(INWARD * Reach(here, lower, upper).sizes(), 0.25 * (upper - lower))
+    way = np.minimum(INWARD * Reach(here, lower, upper, scale).sizes(), 0.25 * (upper - lower))
     return like(np.clip(here, lower + way, upper - way), x)
 
 
@@ -147,7 +147,7 @@ class _Comparison:
 
     def _direction(self, number: int) -> np.ndarray:
         """Random lengths and signs, the signs such that there is room ahead."""
-        (x, lower, upper), rng = self.reach, np.random.default_rng(number)
+        (x, lower, upper), rng = self.reach[:3], np.random.default_rng(number)
         below, above, sizes = x - lower, upper - x, self.reach.sizes()
         sign = np.where(np.minimum(below, above) >= sizes, rng.choice([-1.0, 1.0], x.size), np.where(below > above, -1.0, 1.0))
         room = np.maximum(np.maximum(below, above), 0.0)
@@ -155,7 +155,7 @@ class _Comparison:
 
     def _slopes(self, direction: np.ndarray, length: float) -> np.ndarray:
         """Differences ahead and back along a direction, those that stay within bounds; shape (1 or 2, rows)."""
-        x, lower, upper = self.reach
+        x, lower, upper = self.reach[:3]
         found = []
         for h in (length, -length):
             point = x + h * direction

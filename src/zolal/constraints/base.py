@@ -27,7 +27,8 @@ class Constraint:
     the product of the transposed Jacobian with y, is enough and never forms the Jacobian. With neither, the Jacobian comes
     from complex steps or differences, at one to four evaluations of fun per variable and step and at most 500 in all.
     name: what messages, tables and pages call it. sparsity: (m, d), not zero where the Jacobian may be; differences then move several
-    variables at once. region: where differences stay; a `Problem` gives its own.
+    variables at once. region: where differences stay; a `Problem` gives its own. x_scale: the sizes of the variables, one each, to which
+    their steps are relative where x itself is smaller; `minimize(x_scale=...)` gives its own.
 
     >>> sphere = Constraint(lambda x: x @ x, 1.0, 1.0, jac=lambda x: 2 * x, name="unit length")
     >>> sphere.vjp_at(np.array([0.0, 2.0]), np.array([3.0])).tolist()
@@ -42,6 +43,7 @@ class Constraint:
     name: str | None = None
     sparsity: Any = None
     region: ConvexSet | None = None
+    x_scale: Any = None
     _values: Memo = field(init=False, repr=False, default_factory=lambda: Memo(16))
     _jacobians: Memo = field(init=False, repr=False, default_factory=lambda: Memo(3))
 
@@ -68,6 +70,10 @@ class Constraint:
     def inside(self, region: ConvexSet) -> "Constraint":
         """The same constraint, whose numerical derivatives stay in a region."""
         return replace(self, region=region) if self.is_numerical and self.region is None else self
+
+    def scaled(self, x_scale: np.ndarray) -> "Constraint":
+        """The same constraint, for whose derivatives the variables have these sizes."""
+        return self if is_linear(self) or self.x_scale is not None else replace(self, x_scale=x_scale)
 
     def value_at(self, x: Array) -> Array:
         """fun(x) as a vector."""
@@ -117,6 +123,7 @@ class Constraint:
         value = self.value_at(x)
         rows, dimension = value.shape[0], x.shape[0]
         self._check_bounds(rows)
+        self._check_scale(dimension)
         if self.vjp is not None:
             shape = tuple(self.vjp_at(x, namespace(x).ones_like(value)).shape)
             if shape != (dimension,):
@@ -150,6 +157,14 @@ class Constraint:
                 f"got [{lower[row]}, {upper[row]}] in row {row}."
             )
 
+    def _check_scale(self, dimension: int) -> None:
+        try:
+            scale = np.asarray(1.0 if self.x_scale is None else self.x_scale, dtype=float)
+        except (TypeError, ValueError):
+            scale = np.asarray(np.nan)
+        if scale.shape not in ((), (dimension,)) or not np.all((scale > 0.0) & np.isfinite(scale)):
+            raise InvalidArgumentError(f"In {self.label} `x_scale` must hold {dimension} positive numbers, got {self.x_scale!r}.")
+
     def _check_shape(self, jacobian: Any, rows: int, dimension: int) -> None:
         if tuple(jacobian.shape) != (rows, dimension):
             shape = tuple(jacobian.shape)
@@ -172,7 +187,7 @@ class Constraint:
             return to_numpy(self.value_at(like(point, x))).astype(float)
 
         try:
-            jacobian = numerical_jacobian(fun, to_numpy(x), self.region, self._groups)
+            jacobian = numerical_jacobian(fun, to_numpy(x), self.region, self._groups, self.x_scale)
         except UnsupportedError as error:
             raise InvalidArgumentError(f"{self.label[:1].upper()}{self.label[1:]} {error}.") from None
         return self._jacobians.keep(x, jacobian if scipy.sparse.issparse(jacobian) else like(jacobian, x))
