@@ -2,7 +2,9 @@
 
 from typing import Any, NamedTuple
 
-from zolal._array import Array
+import numpy as np
+
+from zolal._array import Array, like
 from zolal.constraints import LeastViolation
 from zolal.errors import ConstraintError
 from zolal.problem import Problem
@@ -16,13 +18,21 @@ class Beginning(NamedTuple):
     least: LeastViolation | None = None
 
 
-def begun(solver: Solver[Any], problem: Problem, x: Array, seed: int, tol: float) -> Beginning:
-    """The beginning of a run at x.
+def begun(solver: Solver[Any], problem: Problem, x: Array, seed: int, tol: float, multipliers: Any = None) -> Beginning:
+    """The beginning of a run at x. multipliers: of an earlier run, for solvers that can use them.
 
     A solver that restores its points needs a start that satisfies the constraints to tol. Where it finds none, a search minimises the
     violation: a point that satisfies them is the start, and a minimum ends the run before anything is evaluated. Where the search tells
     neither, the run goes on.
     """
+    state, least = _searched(solver, problem, x, seed, tol)
+    equalities = state.form.equalities
+    if multipliers is not None and np.shape(multipliers) == (equalities.num_rows,) and np.isfinite(multipliers).all():
+        state = solver.carried(state, like(np.asarray(multipliers) * equalities.sign, state.c))
+    return Beginning(state, least)
+
+
+def _searched(solver: Solver[Any], problem: Problem, x: Array, seed: int, tol: float) -> Beginning:
     state = solver.init(problem, x, seed)
     if not solver.restores or _is_feasible(state, tol):
         return Beginning(state)

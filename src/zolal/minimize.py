@@ -9,7 +9,7 @@ import array_api_compat
 import numpy as np
 from scipy.optimize import Bounds, OptimizeResult
 
-from zolal._array import Array, copied, is_finite, like, namespace, norm, to_numpy
+from zolal._array import Array, copied, is_finite, namespace, norm, to_numpy
 from zolal._checks import positive, positive_int
 from zolal.beginning import begun
 from zolal.certify import exact_gradient
@@ -26,7 +26,7 @@ from zolal.regularizers import Regularizer, Zero
 from zolal.result import Result
 from zolal.running import Setup, carry_out
 from zolal.sets import Box, ConvexSet, WholeSpace
-from zolal.solvers import Auto, MDLALState, State
+from zolal.solvers import Auto
 
 
 def minimize(
@@ -180,8 +180,8 @@ def prepare(
     seed, tol = _seed(rng), positive("minimize(tol=...)", tol)
     if problem.gradient is not None:
         exact_gradient(problem.gradient, x)
-    beginning = begun(chosen.solver, problem, x, seed, tol)
-    first = _carried(beginning.state, start)
+    multipliers = None if start is None else start.get("multipliers")
+    first, least = begun(chosen.solver, problem, x, seed, tol, multipliers)
     first.form.equalities.check_derivatives(x, problem.region, problem.names)
     own = chosen.solver.own_check(first)
     if own is not None:
@@ -193,8 +193,8 @@ def prepare(
     if x_scale is not None:
         named["x_scale"] = [float(scale) for scale in np.ravel(x_scale)]
     if start is not None:
-        named["start"] = [float(number) for number in to_numpy(first.multipliers)] if isinstance(first, MDLALState) else []
-    setup = Setup(problem, chosen, first, budget, tol, policy, named, callback, rng is not None, naming, x, beginning.least)
+        named["start"] = [] if multipliers is None else [float(number) for number in np.ravel(multipliers)]
+    setup = Setup(problem, chosen, first, budget, tol, policy, named, callback, rng is not None, naming, x, least, multipliers)
     return replace(setup, chosen=named | dict(maxfev=setup.maxfev)) if chosen.planned else setup
 
 
@@ -207,14 +207,6 @@ def _begun(start: Any, x0: Any) -> Any:
     if x0 is not None:
         raise InvalidArgumentError(f"Give `x0` or `start`, not both; `start.x` is where a run goes on, got x0={x0!r}.")
     return start.x
-
-
-def _carried(state: State, start: Any) -> State:
-    """The state with the multipliers of a result, where the method has such and there is one for each row."""
-    lam = None if start is None else start.get("multipliers")
-    if lam is None or not isinstance(state, MDLALState) or np.shape(lam) != tuple(state.multipliers.shape) or not np.isfinite(lam).all():
-        return state
-    return replace(state, multipliers=like(np.asarray(lam) * state.form.equalities.sign, state.multipliers))
 
 
 def _whole(maxfev: Any) -> int | None:

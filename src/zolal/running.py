@@ -23,8 +23,7 @@ from zolal.naming import NAMELESS, Naming
 from zolal.problem import Problem
 from zolal.recording import Recorder
 from zolal.result import Result, Status
-from zolal.solvers import MDLALState, State
-from zolal.solvers.base import Candidate, Certified
+from zolal.solvers.base import Candidate, Certified, State
 from zolal.stopping import Callback, Infeasible, MaxEvaluations, MaxIterations, ResidualBelow, SolverEnds, Stop, StoppingRule
 from zolal.verdict import Point, has_moved, message, refined, too_few_evaluations, violation
 
@@ -60,6 +59,7 @@ class Setup:
     naming: Naming = NAMELESS
     x0: Array | None = None  # where a solver begins elsewhere than at the start that it was given
     least: LeastViolation | None = None  # where constraints that cannot all hold are violated least
+    multipliers: Any = None  # of the result that the run goes on from
 
     @property
     def seed(self) -> int:
@@ -67,9 +67,8 @@ class Setup:
 
     def with_seed(self, seed: int) -> "Setup":
         """The same run under another seed."""
-        start, least = begun(self.method.solver, self.problem, self.start.x if self.x0 is None else self.x0, seed, self.tol)
-        if isinstance(start, MDLALState) and isinstance(self.start, MDLALState):
-            start = replace(start, multipliers=self.start.multipliers)  # which may have been given
+        x = self.start.x if self.x0 is None else self.x0
+        start, least = begun(self.method.solver, self.problem, x, seed, self.tol, self.multipliers)
         return replace(self, start=start, least=least)
 
     @property
