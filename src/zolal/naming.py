@@ -104,7 +104,7 @@ class Naming:
             names=self.names,
             x0=None,
             objective=Called(problem.objective, self),
-            gradient=None if problem.gradient is None else Derived(problem.gradient, self),
+            gradient=None if problem.gradient is None else Called(problem.gradient, self, derives=True),
             constraints=[self._constraint(part) for part in as_constraints(problem.constraints, problem.dimension)],
         )
 
@@ -115,7 +115,7 @@ class Naming:
     def _constraint(self, part: Constraint) -> Constraint:
         if is_linear(part):
             return part
-        jac, vjp = (None if function is None else Derived(function, self) for function in (part.jac, part.vjp))
+        jac, vjp = (None if function is None else Called(function, self, derives=True) for function in (part.jac, part.vjp))
         return replace(part, fun=Called(part.fun, self), jac=jac, vjp=vjp)
 
 
@@ -125,25 +125,18 @@ NAMELESS = Naming()
 @final
 @dataclass(frozen=True, eq=False)
 class Called:
-    """A function of named variables as one of arrays, in a form that can be sent to other processes."""
+    """A function of named variables as one of arrays, in a form that can be sent to other processes.
+
+    derives: whether it returns derivatives, which may have names, too.
+    """
 
     fun: Callable[..., Any]
     naming: Naming
+    derives: bool = False
 
     def __call__(self, x: Array, *rest: Any) -> Any:
-        return self.fun(self.naming.given(x), *rest)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Derived:
-    """The same for a function that returns derivatives, which may have names, too."""
-
-    fun: Callable[..., Any]
-    naming: Naming
-
-    def __call__(self, x: Array, *rest: Any) -> Any:
-        return self.naming.derivative(self.fun(self.naming.given(x), *rest))
+        value = self.fun(self.naming.given(x), *rest)
+        return self.naming.derivative(value) if self.derives else value
 
 
 def plain_result(problem: Problem, result: Result) -> tuple[Result, SlackForm]:
