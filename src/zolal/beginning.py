@@ -18,7 +18,7 @@ class Beginning(NamedTuple):
     least: LeastViolation | None = None
 
 
-def begun(solver: Solver[Any], problem: Problem, x: Array, seed: int, tol: float, multipliers: Any = None) -> Beginning:
+def begun(solver: Solver[Any], problem: Problem, x: Array, seed: int, tol: float, multipliers: np.ndarray | None = None) -> Beginning:
     """The beginning of a run at x. multipliers: of an earlier run, for solvers that can use them.
 
     A solver that restores its points needs a start that satisfies the constraints to tol. Where it finds none, a search minimises the
@@ -27,8 +27,8 @@ def begun(solver: Solver[Any], problem: Problem, x: Array, seed: int, tol: float
     """
     state, least = _searched(solver, problem, x, seed, tol)
     equalities = state.form.equalities
-    if multipliers is not None and np.shape(multipliers) == (equalities.num_rows,) and np.isfinite(multipliers).all():
-        state = solver.carried(state, like(np.asarray(multipliers) * equalities.sign, state.c))
+    if multipliers is not None and multipliers.shape == (equalities.num_rows,) and np.isfinite(multipliers).all():
+        state = solver.carried(state, like(multipliers * equalities.sign, state.c))
     return Beginning(state, least)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import Bounds, OptimizeResult
 
 from zolal._array import Array, copied, is_finite, namespace, norm, to_numpy
-from zolal._checks import positive, positive_int
+from zolal._checks import positive, positive_int, shown
 from zolal.beginning import begun
 from zolal.certify import exact_gradient
 from zolal.checkpoint import constraint_table
@@ -180,7 +180,7 @@ def prepare(
     seed, tol = _seed(rng), positive("minimize(tol=...)", tol)
     if problem.gradient is not None:
         exact_gradient(problem.gradient, x)
-    multipliers = None if start is None else start.get("multipliers")
+    multipliers = None if start is None else _multipliers(start)
     first, least = begun(chosen.solver, problem, x, seed, tol, multipliers)
     first.form.equalities.check_derivatives(x, problem.region, problem.names)
     own = chosen.solver.own_check(first)
@@ -193,7 +193,7 @@ def prepare(
     if x_scale is not None:
         named["x_scale"] = [float(scale) for scale in np.ravel(x_scale)]
     if start is not None:
-        named["start"] = [] if multipliers is None else [float(number) for number in np.ravel(multipliers)]
+        named["start"] = [] if multipliers is None else multipliers.tolist()
     setup = Setup(problem, chosen, first, budget, tol, policy, named, callback, rng is not None, naming, x, least, multipliers)
     return replace(setup, chosen=named | dict(maxfev=setup.maxfev)) if chosen.planned else setup
 
@@ -207,6 +207,14 @@ def _begun(start: Any, x0: Any) -> Any:
     if x0 is not None:
         raise InvalidArgumentError(f"Give `x0` or `start`, not both; `start.x` is where a run goes on, got x0={x0!r}.")
     return start.x
+
+
+def _multipliers(start: Result) -> np.ndarray | None:
+    """Those of a result, None where it has none."""
+    try:
+        return None if start.get("multipliers") is None else np.asarray(to_numpy(start.multipliers), dtype=float).reshape(-1)
+    except (TypeError, ValueError):
+        raise InvalidArgumentError(f"`start.multipliers` must be a vector of numbers, got {start.multipliers!r}.") from None
 
 
 def _whole(maxfev: Any) -> int | None:
@@ -237,7 +245,7 @@ def _whole_problem(problem: Problem, described: dict[str, Any]) -> Problem:
     """The given Problem, unless it is described a second time."""
     for name, value in described.items():
         if not (value is None or value is False or (isinstance(value, (tuple, list)) and not value)):
-            raise InvalidArgumentError(f"`{name}` is part of the Problem and must not be given beside it, got {value!r}.")
+            raise InvalidArgumentError(f"`{name}` is part of the Problem and must not be given beside it, got {shown(value)}.")
     return problem
 
 
@@ -254,13 +262,15 @@ def _start(x0: Any, naming: Naming) -> Array:
         raise InvalidArgumentError("`x0` must be given.")
     if array_api_compat.is_torch_array(x0):
         x0 = x0.detach()
+    if np.ma.is_masked(x0):
+        raise InvalidArgumentError(f"`x0` must have no masked entries, got {shown(x0)}.")
     try:
         x = x0 if array_api_compat.is_array_api_obj(x0) else np.asarray(x0)
-    except ValueError:
-        raise InvalidArgumentError(f"`x0` must be a vector of numbers, got {x0!r}.") from None
+    except Exception:  # whatever an object that poses as an array may raise
+        raise InvalidArgumentError(f"`x0` must be a vector of numbers, got {shown(x0)}.") from None
     xp = namespace(x) if not isinstance(x, np.ndarray) or x.dtype.kind in "biufc" else None
     if xp is None or not xp.isdtype(x.dtype, ("real floating", "integral")):
-        raise InvalidArgumentError(f"`x0` must hold real numbers, got dtype {x.dtype}.")
+        raise InvalidArgumentError(f"`x0` must hold real numbers, got {shown(x0)} of dtype {x.dtype}.")
     if x.ndim != 1 or x.shape[0] == 0:
         raise InvalidArgumentError(f"`x0` must be a vector with at least one entry, got shape {tuple(x.shape)}.")
     if xp.isdtype(x.dtype, "integral"):
@@ -286,7 +296,7 @@ def _region(bounds: Any, region: ConvexSet | None, dimension: int) -> ConvexSet:
             lower, upper = ([inf if b is None else float(b) for b in side] for side, inf in ((low, -np.inf), (high, np.inf)))
         except (TypeError, ValueError):
             raise InvalidArgumentError(
-                f"`bounds` must be scipy.optimize.Bounds or a sequence of (low, high) pairs, got {bounds!r}."
+                f"`bounds` must be scipy.optimize.Bounds or a sequence of (low, high) pairs, got {shown(bounds)}."
             ) from None
         if len(lower) != dimension:
             raise InvalidArgumentError(f"`bounds` must have one pair per variable ({dimension}), got {len(lower)}.")
@@ -333,7 +343,7 @@ def _share(maxfev: int) -> int:
 def _with_args(fun: Any, args: Any) -> Any:
     if not callable(fun):
         raise InvalidArgumentError(f"`fun` must be callable or a zolal.Problem, got {fun!r}.")
-    args = args if isinstance(args, tuple) else (args,)
+    args = args if isinstance(args, tuple) else () if args is None else (args,)
     return _WithArgs(fun, args) if args else fun
 
 

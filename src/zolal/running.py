@@ -59,7 +59,7 @@ class Setup:
     naming: Naming = NAMELESS
     x0: Array | None = None  # where a solver begins elsewhere than at the start that it was given
     least: LeastViolation | None = None  # where constraints that cannot all hold are violated least
-    multipliers: Any = None  # of the result that the run goes on from
+    multipliers: np.ndarray | None = None  # of the result that the run goes on from
 
     @property
     def seed(self) -> int:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import NoneType
 from typing import Any, final
 
 import numpy as np
@@ -11,7 +12,8 @@ import scipy.sparse
 from array_api_compat import device, is_array_api_obj
 from scipy.sparse.linalg import LinearOperator
 
-from zolal._array import Array, copied, like, namespace, to_numpy
+from zolal._array import Array, copied, is_finite, like, namespace, to_numpy
+from zolal._checks import shown
 from zolal.constraints._differences import Group, column_groups, numerical_jacobian
 from zolal.constraints._memo import Memo
 from zolal.errors import ConstraintError, InvalidArgumentError, UnsupportedError
@@ -54,6 +56,8 @@ class Constraint:
             value = getattr(self, name)
             if not callable(value) and (value is not None or name == "fun"):
                 raise InvalidArgumentError(f"`{name}` of {self.label} must be callable, got {value!r}.")
+        if not isinstance(self.region, (ConvexSet, NoneType)):
+            raise InvalidArgumentError(f"`region` of {self.label} must be a zolal ConvexSet, got {self.region!r}.")
 
     @property
     def label(self) -> str:
@@ -81,6 +85,14 @@ class Constraint:
         if found is None:
             found = self._values.keep(x, self._vector(self._call("fun", self.fun, copied(x)), x))
         return found
+
+    def finite_value_at(self, x: Array) -> Array:
+        """The same; raises where a row is not finite."""
+        value = self.value_at(x)
+        if not is_finite(value):
+            row = int(np.flatnonzero(~np.isfinite(to_numpy(value)))[0])
+            raise ConstraintError(f"The value of {self.label} in row {row} is not finite: {float(value[row])}.")
+        return value
 
     def vjp_at(self, x: Array, y: Array) -> Array:
         """The transposed Jacobian at x times y."""
@@ -120,7 +132,7 @@ class Constraint:
 
     def check_at(self, x: Array) -> int:
         """The number of rows; raises one sentence if fun, jac, vjp or the bounds do not fit together at x."""
-        value = self.value_at(x)
+        value = self.finite_value_at(x)
         rows, dimension = value.shape[0], x.shape[0]
         self._check_bounds(rows)
         self._check_scale(dimension)
@@ -199,18 +211,19 @@ class Constraint:
             raise ConstraintError(f"The value of {self.label} must be a number or a vector, got shape {tuple(value.shape)}.")
         return namespace(value).reshape(value, (-1,))
 
-    def _real(self, what: str, value: Any, x: Array) -> Array:
+    def _real(self, what: str, given: Any, x: Array) -> Array:
         """What a constraint returned, as a real array with the namespace of x."""
+        value = given
         if type(value) is np.ndarray and type(x) is np.ndarray and value.dtype == x.dtype:
             return value  # the usual case, which is called often
         if not is_array_api_obj(value):
             try:
                 value = np.asarray(value)
-            except ValueError:
+            except Exception:  # whatever an object that poses as an array may raise
                 value = np.asarray(None)
         plain = not isinstance(value, np.ndarray) or value.dtype.kind in "biufc"
         if not plain or namespace(value).isdtype(value.dtype, "complex floating"):
-            raise ConstraintError(f"The {what} of {self.label} must be real numbers, got dtype {value.dtype}.")
+            raise ConstraintError(f"The {what} of {self.label} must be real numbers, got {shown(given)} of dtype {value.dtype}.")
         return like(value, x)
 
     def _call(self, name: str, function: Callable[..., Any], *args: Any) -> Any:
@@ -251,4 +264,7 @@ def linear(matrix: Any, lower: Any, upper: Any, name: str | None = None) -> Cons
 
 
 def _shape(pattern: Any) -> tuple[int, ...]:
-    return tuple(pattern.shape) if scipy.sparse.issparse(pattern) else np.atleast_2d(pattern).shape
+    try:
+        return tuple(pattern.shape) if scipy.sparse.issparse(pattern) else np.atleast_2d(np.asarray(pattern, dtype=float)).shape
+    except Exception:  # whatever an object that poses as an array may raise
+        return ()

@@ -111,7 +111,8 @@ def _slsqp(item: Mapping[str, Any], name: str | None) -> Constraint:
             "A constraint dict must have 'type' ('eq' or 'ineq'), a callable 'fun' and perhaps 'jac', 'vjp', 'args', 'name', "
             f"got {dict(item)!r}{'' if name is None else f' as {name!r}'}."
         )
-    args = tuple(item.get("args", ()))
+    args = item.get("args", ())
+    args = tuple(args) if isinstance(args, Sequence) and not isinstance(args, str) else (args,)
     jac, vjp = (_with_args(_derivative(item.get(key)), args) for key in ("jac", "vjp"))
     upper = 0.0 if item["type"] == "eq" else np.inf
     return Constraint(_with_args(item["fun"], args), 0.0, upper, jac=jac, vjp=vjp, name=item.get("name", name))
