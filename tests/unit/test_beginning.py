@@ -48,7 +48,7 @@ def test_a_method_that_comes_to_the_constraints_by_itself_begins_where_it_is_tol
 
 def test_multipliers_of_an_earlier_run_are_carried_to_solvers_that_begin_with_such():
     problem = Problem(np.sum, 1, NonlinearConstraint(hill, -np.inf, 0))
-    given = dict(x=np.array([-30.0]), seed=0, tol=TOL, multipliers=[3.0])
+    given = dict(x=np.array([-30.0]), seed=0, tol=TOL, multipliers=np.array([3.0]))
     assert begun(PLAIN, problem, **given).state.multipliers.tolist() == [3.0]
-    assert begun(PLAIN, problem, **given | dict(multipliers=[1.0, 2.0])).state.multipliers.tolist() == [0.0]
+    assert begun(PLAIN, problem, **given | dict(multipliers=np.array([1.0, 2.0]))).state.multipliers.tolist() == [0.0]
     assert begun(as_method("auto", "auto", None).solver, problem, **given).state.multipliers.tolist() == [0.0]

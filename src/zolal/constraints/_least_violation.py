@@ -16,6 +16,10 @@ MOST_STEPS = 60  # along projected gradients, for other regions
 HALVINGS = 12
 FAR_STARTS = 4  # of a search, beside the point that is given
 FARTHER = 10.0  # each of them than the one before
+BESIDE, DIRECTIONS = (
+    (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0),
+    4,
+)  # lengths in sizes of x, and directions, in which a violation is looked at once more
 NEARER = 20  # halvings of the way to a point that satisfies the rows
 BETTER = 0.99  # of a violation: what counts as less
 MOST_DENSE = 200  # variables up to which steps within bounds are made by dense factors
@@ -56,6 +60,14 @@ def _starts(x: np.ndarray, region: ConvexSet | None) -> Iterator[np.ndarray]:
         yield _inside(start, region)
 
 
+def _beside(x: np.ndarray, region: ConvexSet | None) -> Iterator[np.ndarray]:
+    """Points around x in some directions and at several lengths, on both sides."""
+    sizes, rng = Reach(x, *bounds_of(region, x.size)).sizes(), np.random.default_rng(1)
+    for length in BESIDE:
+        for step in length * sizes * rng.standard_normal((DIRECTIONS, x.size)):
+            yield from (_inside(x + step, region), _inside(x - step, region))
+
+
 def _inside(x: np.ndarray, region: ConvexSet | None) -> np.ndarray:
     return x if region is None else np.asarray(region.project(x), dtype=float)
 
@@ -90,20 +102,31 @@ class _Scaled(NamedTuple):
 def least_excess(rows: Rows, x: np.ndarray, region: ConvexSet | None, tol: float) -> tuple[np.ndarray, float]:
     """A local minimiser of the squares of what the rows are violated by, over the region, and the cosine that is left there.
 
-    From x, and where that does not reach tol from points far away. The number of calls is bounded.
+    From x, and where that does not reach tol from points far away, and from where the violation is seen to fall beside the best one: a
+    point of no slope may be no minimum. The number of calls is bounded.
     """
     x = _inside(x, region)
     best: tuple[np.ndarray, float] = x, 1.0
     for start in _starts(x, region):
-        try:
-            found = _searched(rows, start, region, math.inf if start is x else rows.most(best[0]), tol)
-        except ConstraintError:
-            continue
-        if start is x or rows.most(found[0]) < BETTER * rows.most(best[0]):
-            best = found
+        best = _better(rows, start, region, best, tol, start is x)
         if rows.most(best[0]) <= tol:
-            return _nearer(rows, x, best[0], tol), 0.0
-    return best
+            break
+    else:
+        beside = min(_beside(best[0], region), key=rows.most)
+        if rows.most(beside) < BETTER * rows.most(best[0]):
+            best = _better(rows, beside, region, best, tol)
+    return (_nearer(rows, x, best[0], tol), 0.0) if rows.most(best[0]) <= tol else best
+
+
+def _better(
+    rows: Rows, start: np.ndarray, region: ConvexSet | None, best: tuple[np.ndarray, float], tol: float, first: bool = False
+) -> tuple[np.ndarray, float]:
+    """The end of a search, or the best one so far where that is no worse."""
+    try:
+        found = _searched(rows, start, region, math.inf if first else rows.most(best[0]), tol)
+    except ConstraintError:
+        return best
+    return found if first or rows.most(found[0]) < BETTER * rows.most(best[0]) else best
 
 
 def _nearer(rows: Rows, x: np.ndarray, point: np.ndarray, tol: float) -> np.ndarray:

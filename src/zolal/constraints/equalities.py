@@ -195,7 +195,8 @@ class Equalities:
 
         if self.num_rows == 0:
             return LeastViolation(x, None, False)
-        point, cosine = least_excess(Rows(value, jacobian, *self.interval), to_numpy(x).astype(float), region, tol)
+        with np.errstate(all="ignore"):  # far away anything may overflow
+            point, cosine = least_excess(Rows(value, jacobian, *self.interval), to_numpy(x).astype(float), region, tol)
         found = like(point, x)
         worst = self.worst(found)
         return LeastViolation(found, worst, worst is not None and cosine <= FLAT)
