@@ -12,6 +12,7 @@ from zolal.errors import ConstraintError
 from zolal.sets import Box, ConvexSet, NonNegative, WholeSpace
 
 MOST_TRIALS = 60  # points, and at most as many Jacobians, for bounds
+FAR_TRIALS = 20  # the same from points far away, which are to find out whether the rows can hold there
 MOST_STEPS = 60  # along projected gradients, for other regions
 HALVINGS = 12
 FAR_STARTS = 4  # of a search, beside the point that is given
@@ -78,6 +79,7 @@ class _Scaled(NamedTuple):
     rows: Rows
     unit: np.ndarray
     sizes: np.ndarray
+    trials: int
 
     def excess(self, x: np.ndarray) -> np.ndarray:
         return self.rows.excess(x) / self.unit
@@ -88,12 +90,12 @@ class _Scaled(NamedTuple):
         return self.rows.jacobian(x) * (outside / self.unit)[:, None]
 
     @classmethod
-    def of(cls, rows: Rows, x: np.ndarray, region: ConvexSet | None, each: bool) -> "_Scaled":
+    def of(cls, rows: Rows, x: np.ndarray, region: ConvexSet | None, each: bool, trials: int) -> "_Scaled":
         """Units by which a usual slope at x is 1, of each row or of all together."""
         sizes = np.maximum(Reach(x, *bounds_of(region, x.size)).sizes(2), 1e-300)
         changes = np.linalg.norm(rows.jacobian(x) * sizes, axis=1)
         units = np.maximum(changes, DISTANT * np.abs(rows.excess(x))) if each else np.full(changes.size, float(np.linalg.norm(changes)))
-        return cls(rows, np.where(units > 0.0, units, 1.0), sizes)
+        return cls(rows, np.where(units > 0.0, units, 1.0), sizes, trials)
 
     def squares(self, x: np.ndarray) -> float:
         return float(np.sum(self.excess(x) ** 2))
@@ -142,13 +144,13 @@ def _nearer(rows: Rows, x: np.ndarray, point: np.ndarray, tol: float) -> np.ndar
 def _searched(rows: Rows, x: np.ndarray, region: ConvexSet | None, known: float, tol: float) -> tuple[np.ndarray, float]:
     """The minimiser where every row counts in a unit of its own, so that none is overlooked because it is written in small numbers.
 
-    Where that leaves some of them violated, and not more than is known already, violations then count in the user's own terms, and the
-    larger of both cosines is told.
+    known: the least violation so far, infinite at first. Where some rows stay violated, and not more than that, violations then count in
+    the user's own terms, and the larger of both cosines is told.
     """
-    point, cosine = _least(_Scaled.of(rows, x, region, each=True), x, region)
+    point, cosine = _least(_Scaled.of(rows, x, region, True, FAR_TRIALS if math.isfinite(known) else MOST_TRIALS), x, region)
     if not tol < rows.most(point) <= known:
         return point, cosine
-    point, left = _least(_Scaled.of(rows, x, region, each=False), point, region)
+    point, left = _least(_Scaled.of(rows, x, region, False, MOST_TRIALS), point, region)
     return point, max(cosine, left)
 
 
@@ -181,7 +183,7 @@ def _within_bounds(scaled: _Scaled, x: np.ndarray, lower: np.ndarray, upper: np.
             bounds=(low, high),
             x_scale=sizes,
             tr_solver="exact" if inside.size <= MOST_DENSE else "lsmr",
-            max_nfev=MOST_TRIALS,
+            max_nfev=scaled.trials,
             xtol=1e-12,
             ftol=1e-12,
             gtol=1e-12,
