@@ -36,6 +36,7 @@ LAYERS = {
     "kkt": 3.5,  # estimates from the values of an estimator's batch
     "solvers": 4,
     "solvers.multistage": 4.1,  # its stages are runs of Algorithm 1
+    "beginning": 5,
     "interrupts": 5,
     "faults": 5,
     "recording": 5,

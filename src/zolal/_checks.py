@@ -7,11 +7,19 @@ from typing import Any
 
 from zolal.errors import InvalidArgumentError
 
+LONGEST = 60  # characters of a value in a sentence
+
 
 def require(condition: bool, name: str, demand: str, got: Any) -> None:
     """Raise "`name` must demand, got value." unless `condition` holds."""
     if not condition:
         raise InvalidArgumentError(f"`{name}` must {demand}, got {got!r}.")
+
+
+def shown(value: Any) -> str:
+    """What a sentence says of a value that may be long."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def is_number(value: Any) -> bool:

@@ -2,7 +2,7 @@
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -151,6 +151,7 @@ class Optimizer:
         """Take values by key, or for all that `ask` gives, in its order."""
         wanted = self.missing
         if not isinstance(values, Mapping):
+            require(isinstance(values, Iterable), "tell(values)", "be a dict by keys or a sequence of values", values)
             given = list(values)
             require(len(given) == len(wanted), "tell(values)", f"hold the {len(wanted)} values that were asked for", len(given))
             values = dict(zip(wanted, given, strict=True))

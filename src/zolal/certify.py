@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zolal._array import Array, copied, like, to_numpy, zeros
+from zolal._checks import shown
 from zolal.errors import ConstraintError, ObjectiveError
 from zolal.estimators.base import KINDS, QueryBatch
 from zolal.faults import Evaluation
@@ -71,11 +72,15 @@ def certify(
 def exact_gradient(gradient: Callable[[Array], Any], x: Array) -> Array:
     """The user's gradient at x; raises unless it is a finite real vector like x."""
     try:
-        value = to_numpy(gradient(copied(x)))
+        given = gradient(copied(x))
     except Exception as error:
         raise ObjectiveError(f"The gradient raised {type(error).__name__}: {error}.") from error
+    try:
+        value = to_numpy(given)
+    except Exception:  # a ragged list, or an object that poses as an array
+        value = np.asarray(None)
     if value.shape != tuple(x.shape) or value.dtype.kind not in "biuf" or not np.isfinite(value).all():
-        raise ObjectiveError(f"The gradient must return {x.shape[0]} finite real numbers, got shape {value.shape} of dtype {value.dtype}.")
+        raise ObjectiveError(f"The gradient must return {x.shape[0]} finite real numbers, got {shown(given)} of dtype {value.dtype}.")
     return like(value, x)
 
 

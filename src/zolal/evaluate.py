@@ -11,6 +11,7 @@ from typing import Any, Protocol, final
 import numpy as np
 
 from zolal._array import to_numpy
+from zolal._checks import shown
 from zolal.errors import ObjectiveError, SampleError
 from zolal.estimators.base import Queries, SampleKey
 from zolal.faults import Answer, Evaluation, Ledger
@@ -130,8 +131,8 @@ def as_value(value: Any) -> float:
     except ValueError:  # a ragged list
         array = np.asarray([value, None], dtype=object)[:1]
     if array.size != 1 or array.dtype.kind not in "biuf":
-        shown = f"shape {array.shape}" if array.size != 1 else f"{value!r}"
-        raise ObjectiveError(f"The objective must return one real number, got {shown} of dtype {array.dtype}.")
+        got = f"shape {array.shape}" if array.size != 1 else shown(value)
+        raise ObjectiveError(f"The objective must return one real number, got {got} of dtype {array.dtype}.")
     return float(array.reshape(-1)[0])
 
 

@@ -9,10 +9,12 @@ import array_api_compat
 import numpy as np
 from scipy.optimize import Bounds, OptimizeResult
 
-from zolal._array import Array, copied, is_finite, like, namespace, norm, to_numpy
-from zolal._checks import positive, positive_int
+from zolal._array import Array, copied, is_finite, namespace, norm, to_numpy
+from zolal._checks import positive, positive_int, shown
+from zolal.beginning import begun
 from zolal.certify import exact_gradient
 from zolal.checkpoint import constraint_table
+from zolal.constraints import as_constraints
 from zolal.crews import as_crew
 from zolal.errors import InvalidArgumentError
 from zolal.faults import FaultPolicy
@@ -24,7 +26,7 @@ from zolal.regularizers import Regularizer, Zero
 from zolal.result import Result
 from zolal.running import Setup, carry_out
 from zolal.sets import Box, ConvexSet, WholeSpace
-from zolal.solvers import Auto, MDLALState, State
+from zolal.solvers import Auto
 
 
 def minimize(
@@ -63,7 +65,7 @@ def minimize(
     x0: the start, shape (d,); its array namespace (NumPy, PyTorch, ...) is the one that fun and the constraints get. A start outside X
         is projected, with a warning. A dict {name: number} or a pandas Series gives names to the variables; fun, constraints and `gradient`
         then get what x0 is, `vectorized` a dict of columns or a DataFrame, and `x` of the result is the same again.
-    bounds: Bounds, pairs (low, high), or a dict {name: (low, high)}, as X; or `region`, a set of `zolal.sets`.
+    bounds: Bounds, pairs (low, high) or None, or a dict {name: (low, high) or None}, as X; or `region`, a set of `zolal.sets`.
     constraints: NonlinearConstraint, LinearConstraint, Bounds, SLSQP dicts, `zolal.Constraint`, a sequence of these, or a dict
         {name: constraint}. They are known exactly and cost no evaluation. Inequalities get slacks. A given derivative is checked once.
     regularizer: h, of `zolal.regularizers`.
@@ -88,7 +90,8 @@ def minimize(
     checkpoint: a folder that keeps the run: its state, the values received, and a trace that can be read meanwhile. resume: continue
         what the folder holds, bit for bit, or begin where it is empty; `maxfev` may be larger then, all else has to be the same.
     x_scale: for method "auto", the size of a typical change of each variable, a number, one per variable, or a dict by name; unless
-        given, it comes from the bounds and from x0. Worth giving where variables have different units and neither says so.
+        given, it comes from the bounds and from x0. Worth giving where variables have different units and neither says so. The numerical
+        derivatives of constraints take steps relative to it, too.
     start: a result to go on from, instead of x0. Its x is carried over, and its multipliers to "mdlal"; everything else is learned
         anew, and evaluations are counted from 0.
     options: of the method, see `AutoOptions`, `MDLALOptions`, `MultiStageOptions`, `SZOConExOptions`, ... in `zolal.methods`.
@@ -170,11 +173,15 @@ def prepare(
     chosen = as_method(method, geometry, options)
     x_scale = naming.ordered("x_scale", x_scale)
     if x_scale is not None:
-        chosen = chosen._replace(solver=_scaled(chosen.solver, method, _x_scale(x_scale, problem.dimension)))
+        scale = _x_scale(x_scale, problem.dimension)
+        chosen = chosen._replace(solver=_scaled(chosen.solver, method, scale))
+        parts = as_constraints(problem.constraints, problem.dimension)
+        problem = replace(problem, constraints=[part.scaled(scale) for part in parts])
     seed, tol = _seed(rng), positive("minimize(tol=...)", tol)
     if problem.gradient is not None:
         exact_gradient(problem.gradient, x)
-    first = _carried(chosen.solver.init(problem, x, seed), start)
+    multipliers = None if start is None else _multipliers(start)
+    first, least = begun(chosen.solver, problem, x, seed, tol, multipliers)
     first.form.equalities.check_derivatives(x, problem.region, problem.names)
     own = chosen.solver.own_check(first)
     if own is not None:
@@ -186,8 +193,8 @@ def prepare(
     if x_scale is not None:
         named["x_scale"] = [float(scale) for scale in np.ravel(x_scale)]
     if start is not None:
-        named["start"] = [float(number) for number in to_numpy(first.multipliers)] if isinstance(first, MDLALState) else []
-    setup = Setup(problem, chosen, first, budget, tol, policy, named, callback, seed_given=rng is not None, naming=naming, x0=x)
+        named["start"] = [] if multipliers is None else multipliers.tolist()
+    setup = Setup(problem, chosen, first, budget, tol, policy, named, callback, rng is not None, naming, x, least, multipliers)
     return replace(setup, chosen=named | dict(maxfev=setup.maxfev)) if chosen.planned else setup
 
 
@@ -202,12 +209,12 @@ def _begun(start: Any, x0: Any) -> Any:
     return start.x
 
 
-def _carried(state: State, start: Any) -> State:
-    """The state with the multipliers of a result, where the method has such and there is one for each row."""
-    lam = None if start is None else start.get("multipliers")
-    if lam is None or not isinstance(state, MDLALState) or np.shape(lam) != tuple(state.multipliers.shape) or not np.isfinite(lam).all():
-        return state
-    return replace(state, multipliers=like(np.asarray(lam) * state.form.equalities.sign, state.multipliers))
+def _multipliers(start: Result) -> np.ndarray | None:
+    """Those of a result, None where it has none."""
+    try:
+        return None if start.get("multipliers") is None else np.asarray(to_numpy(start.multipliers), dtype=float).reshape(-1)
+    except (TypeError, ValueError):
+        raise InvalidArgumentError(f"`start.multipliers` must be a vector of numbers, got {start.multipliers!r}.") from None
 
 
 def _whole(maxfev: Any) -> int | None:
@@ -238,7 +245,7 @@ def _whole_problem(problem: Problem, described: dict[str, Any]) -> Problem:
     """The given Problem, unless it is described a second time."""
     for name, value in described.items():
         if not (value is None or value is False or (isinstance(value, (tuple, list)) and not value)):
-            raise InvalidArgumentError(f"`{name}` is part of the Problem and must not be given beside it, got {value!r}.")
+            raise InvalidArgumentError(f"`{name}` is part of the Problem and must not be given beside it, got {shown(value)}.")
     return problem
 
 
@@ -255,13 +262,15 @@ def _start(x0: Any, naming: Naming) -> Array:
         raise InvalidArgumentError("`x0` must be given.")
     if array_api_compat.is_torch_array(x0):
         x0 = x0.detach()
+    if np.ma.is_masked(x0):
+        raise InvalidArgumentError(f"`x0` must have no masked entries, got {shown(x0)}.")
     try:
         x = x0 if array_api_compat.is_array_api_obj(x0) else np.asarray(x0)
-    except ValueError:
-        raise InvalidArgumentError(f"`x0` must be a vector of numbers, got {x0!r}.") from None
+    except Exception:  # whatever an object that poses as an array may raise
+        raise InvalidArgumentError(f"`x0` must be a vector of numbers, got {shown(x0)}.") from None
     xp = namespace(x) if not isinstance(x, np.ndarray) or x.dtype.kind in "biufc" else None
     if xp is None or not xp.isdtype(x.dtype, ("real floating", "integral")):
-        raise InvalidArgumentError(f"`x0` must hold real numbers, got dtype {x.dtype}.")
+        raise InvalidArgumentError(f"`x0` must hold real numbers, got {shown(x0)} of dtype {x.dtype}.")
     if x.ndim != 1 or x.shape[0] == 0:
         raise InvalidArgumentError(f"`x0` must be a vector with at least one entry, got shape {tuple(x.shape)}.")
     if xp.isdtype(x.dtype, "integral"):
@@ -283,11 +292,11 @@ def _region(bounds: Any, region: ConvexSet | None, dimension: int) -> ConvexSet:
         return WholeSpace() if region is None else region
     if not isinstance(bounds, Bounds):
         try:
-            low, high = zip(*bounds, strict=True)
+            low, high = zip(*((None, None) if pair is None else pair for pair in bounds), strict=True)
             lower, upper = ([inf if b is None else float(b) for b in side] for side, inf in ((low, -np.inf), (high, np.inf)))
         except (TypeError, ValueError):
             raise InvalidArgumentError(
-                f"`bounds` must be scipy.optimize.Bounds or a sequence of (low, high) pairs, got {bounds!r}."
+                f"`bounds` must be scipy.optimize.Bounds or a sequence of (low, high) pairs, got {shown(bounds)}."
             ) from None
         if len(lower) != dimension:
             raise InvalidArgumentError(f"`bounds` must have one pair per variable ({dimension}), got {len(lower)}.")
@@ -334,7 +343,7 @@ def _share(maxfev: int) -> int:
 def _with_args(fun: Any, args: Any) -> Any:
     if not callable(fun):
         raise InvalidArgumentError(f"`fun` must be callable or a zolal.Problem, got {fun!r}.")
-    args = args if isinstance(args, tuple) else (args,)
+    args = args if isinstance(args, tuple) else () if args is None else (args,)
     return _WithArgs(fun, args) if args else fun
 
 

@@ -32,6 +32,7 @@ class Naming:
         """The names that x0 has, or those of the problem, or those of the bounds; where several have names they must be the same."""
         own = _names_of(x0)
         if own is None:
+            bounds = _by_name(bounds)
             names = tuple(bounds) if names is None and isinstance(bounds, Mapping) else names
             return cls(None if names is None else tuple(names))
         _check_distinct("`x0`", own)
@@ -57,13 +58,14 @@ class Naming:
         return [given[name] for name in self.names]
 
     def bounds(self, given: Any) -> Any:
-        """Bounds by name as pairs in the order of the variables."""
+        """Bounds by name, a dict, a Series of pairs or a DataFrame of two columns, as pairs in the order of the variables."""
+        given = _by_name(given)
         if not isinstance(given, Mapping):
             return given
         pairs = self.ordered("bounds", given)
         for name, pair in zip(self.names or (), pairs, strict=True):
-            if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
-                raise InvalidArgumentError(f"`bounds[{name!r}]` must be a pair (low, high), got {pair!r}.")
+            if pair is not None and not _is_pair(pair):
+                raise InvalidArgumentError(f"`bounds[{name!r}]` must be a pair (low, high) or None, got {pair!r}.")
         return pairs
 
     def array(self, x: Any) -> Any:
@@ -102,7 +104,7 @@ class Naming:
             names=self.names,
             x0=None,
             objective=Called(problem.objective, self),
-            gradient=None if problem.gradient is None else Derived(problem.gradient, self),
+            gradient=None if problem.gradient is None else Called(problem.gradient, self, derives=True),
             constraints=[self._constraint(part) for part in as_constraints(problem.constraints, problem.dimension)],
         )
 
@@ -113,7 +115,7 @@ class Naming:
     def _constraint(self, part: Constraint) -> Constraint:
         if is_linear(part):
             return part
-        jac, vjp = (None if function is None else Derived(function, self) for function in (part.jac, part.vjp))
+        jac, vjp = (None if function is None else Called(function, self, derives=True) for function in (part.jac, part.vjp))
         return replace(part, fun=Called(part.fun, self), jac=jac, vjp=vjp)
 
 
@@ -123,25 +125,18 @@ NAMELESS = Naming()
 @final
 @dataclass(frozen=True, eq=False)
 class Called:
-    """A function of named variables as one of arrays, in a form that can be sent to other processes."""
+    """A function of named variables as one of arrays, in a form that can be sent to other processes.
+
+    derives: whether it returns derivatives, which may have names, too.
+    """
 
     fun: Callable[..., Any]
     naming: Naming
+    derives: bool = False
 
     def __call__(self, x: Array, *rest: Any) -> Any:
-        return self.fun(self.naming.given(x), *rest)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Derived:
-    """The same for a function that returns derivatives, which may have names, too."""
-
-    fun: Callable[..., Any]
-    naming: Naming
-
-    def __call__(self, x: Array, *rest: Any) -> Any:
-        return self.naming.derivative(self.fun(self.naming.given(x), *rest))
+        value = self.fun(self.naming.given(x), *rest)
+        return self.naming.derivative(value) if self.derives else value
 
 
 def plain_result(problem: Problem, result: Result) -> tuple[Result, SlackForm]:
@@ -150,6 +145,17 @@ def plain_result(problem: Problem, result: Result) -> tuple[Result, SlackForm]:
     x = np.asarray(naming.array(result.x), dtype=float) if naming.like is not None else result.x
     problem = naming.plain(problem)
     return Result({**result, "x": x}), SlackForm(problem, problem.equalities(x))
+
+
+def _by_name(bounds: Any) -> Any:
+    """Bounds that have an index as a dict; anything else as it is."""
+    if not hasattr(bounds, "index") or not hasattr(bounds, "to_numpy"):
+        return bounds
+    return dict(zip(bounds.index, bounds.to_numpy(), strict=True))
+
+
+def _is_pair(value: Any) -> bool:
+    return not isinstance(value, str) and hasattr(value, "__len__") and len(value) == 2
 
 
 def _names_of(value: Any) -> tuple[Any, ...] | None:

@@ -36,6 +36,7 @@ def opened(setup: Setup, checkpoint: Any = None, resume: bool = False, progress:
 
 
 def _folder(checkpoint: Any) -> Any:
-    if not isinstance(checkpoint, str) and not hasattr(checkpoint, "__fspath__"):
+    named = isinstance(checkpoint, str) or hasattr(checkpoint, "__fspath__")
+    if not named or not str(checkpoint) or "\0" in str(checkpoint):
         raise InvalidArgumentError(f"`checkpoint` must be the path of a folder, got {checkpoint!r}.")
     return checkpoint

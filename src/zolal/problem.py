@@ -1,12 +1,12 @@
 """The static problem: what is minimised, where, and subject to what."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
 from zolal._array import Array, concatenate, split, to_numpy
 from zolal._checks import positive_int
-from zolal.constraints import Equalities, as_constraints
+from zolal.constraints import Equalities, as_constraints, check_distinct
 from zolal.errors import InvalidArgumentError
 from zolal.mirror import Block, Euclidean, Linearization, MirrorMap
 from zolal.regularizers import BlockSum, Regularizer, Zero
@@ -47,6 +47,8 @@ class Problem:
         for name, kind in (("region", ConvexSet), ("regularizer", Regularizer)):
             if not isinstance(getattr(self, name), kind):
                 raise InvalidArgumentError(f"`Problem({name}=...)` must be a zolal {kind.__name__}, got {getattr(self, name)!r}.")
+        if not isinstance(self.vectorized, bool):
+            raise InvalidArgumentError(f"`Problem(vectorized=...)` must be True or False, got {self.vectorized!r}.")
         self._check_names()
         for part in (self.region, self.regularizer):
             if part.dimension not in (None, self.dimension):
@@ -57,6 +59,8 @@ class Problem:
             return
         if isinstance(self.names, str) or not isinstance(self.names, Sequence) or len(self.names) != self.dimension:
             raise InvalidArgumentError(f"`Problem(names=...)` must hold {self.dimension} names, one per variable, got {self.names!r}.")
+        if not all(isinstance(name, Hashable) for name in self.names):
+            raise InvalidArgumentError(f"`Problem(names=...)` must hold words, got {self.names!r}.")
         repeated = [name for name in self.names if list(self.names).count(name) > 1] if len(set(self.names)) < self.dimension else []
         if repeated:
             raise InvalidArgumentError(f"`Problem(names=...)` must be distinct, got {repeated[0]!r} more than once.")
@@ -64,7 +68,9 @@ class Problem:
     def equalities(self, x: Array) -> Equalities:
         """The constraints as equalities with slacks; their shapes are checked at x."""
         parts = [part.inside(self.region) for part in as_constraints(self.constraints, self.dimension)]
-        return Equalities(tuple(parts), tuple(part.check_at(x) for part in parts))
+        equalities = Equalities(tuple(parts), tuple(part.check_at(x) for part in parts))
+        check_distinct(equalities.row_names)
+        return equalities
 
 
 @final

@@ -8,7 +8,9 @@ from typing import Any, Protocol, final
 import numpy as np
 
 from zolal._array import Array, copied
+from zolal.beginning import begun
 from zolal.certify import NOTHING, Certificate, certify, check_batch
+from zolal.constraints import LeastViolation
 from zolal.errors import ObjectiveError
 from zolal.estimators.base import Queries, QueryBatch
 from zolal.evaluate import Crew, evaluate
@@ -21,10 +23,9 @@ from zolal.naming import NAMELESS, Naming
 from zolal.problem import Problem
 from zolal.recording import Recorder
 from zolal.result import Result, Status
-from zolal.solvers import MDLALState, State
-from zolal.solvers.base import Candidate, Certified
+from zolal.solvers.base import Candidate, Certified, State
 from zolal.stopping import Callback, Infeasible, MaxEvaluations, MaxIterations, ResidualBelow, SolverEnds, Stop, StoppingRule
-from zolal.verdict import Point, has_moved, message, refined, violation
+from zolal.verdict import Point, has_moved, message, refined, too_few_evaluations, violation
 
 FAILURES = (
     Status.EVALUATION_FAILED,
@@ -57,6 +58,8 @@ class Setup:
     seed_given: bool = True  # otherwise a run that is resumed keeps its own
     naming: Naming = NAMELESS
     x0: Array | None = None  # where a solver begins elsewhere than at the start that it was given
+    least: LeastViolation | None = None  # where constraints that cannot all hold are violated least
+    multipliers: np.ndarray | None = None  # of the result that the run goes on from
 
     @property
     def seed(self) -> int:
@@ -64,10 +67,9 @@ class Setup:
 
     def with_seed(self, seed: int) -> "Setup":
         """The same run under another seed."""
-        start = self.method.solver.init(self.problem, self.start.x if self.x0 is None else self.x0, seed)
-        if isinstance(start, MDLALState) and isinstance(self.start, MDLALState):
-            start = replace(start, multipliers=self.start.multipliers)  # which may have been given
-        return replace(self, start=start)
+        x = self.start.x if self.x0 is None else self.x0
+        start, least = begun(self.method.solver, self.problem, x, seed, self.tol, self.multipliers)
+        return replace(self, start=start, least=least)
 
     @property
     def maxfev(self) -> int:
@@ -195,8 +197,8 @@ class Session:
 
     def _rule(self, start: Snapshot) -> StoppingRule:
         setup = self.setup
-        rule: StoppingRule = ResidualBelow(setup.tol, start.earliest) | Infeasible(setup.tol, setup.start.feasibility) | SolverEnds()
-        rule = rule | MaxEvaluations(setup.budget)
+        rule: StoppingRule = ResidualBelow(setup.tol, start.earliest)
+        rule = rule | Infeasible(setup.tol, setup.start.feasibility, setup.least is not None) | SolverEnds() | MaxEvaluations(setup.budget)
         if setup.method.max_iterations is not None:
             rule = MaxIterations(setup.method.max_iterations) | rule
         return rule if setup.callback is None else Callback(setup.callback, after=start.state.k) | rule
@@ -243,13 +245,14 @@ class Session:
         if diagnosis is Status.TOO_NOISY:
             success = False  # whatever tol is relative to, is noise
         infeasible = solver.restores and setup.start.feasibility > setup.tol and point.maxcv > setup.tol
-        status = refined(stop.status, success, has_moved(x, setup.start.x if setup.x0 is None else setup.x0), diagnosis, infeasible)
-        if status is Status.INFEASIBLE and violation(form, setup.start.x) < point.maxcv:
-            candidate, certificate, point = self._start_again(candidate, certificate, point)
+        moved = has_moved(x, setup.start.x if setup.x0 is None else setup.x0)
+        too_few = too_few_evaluations(outcome.nfev, setup.problem.dimension)
+        status = refined(stop.status, success, moved, diagnosis, infeasible, bool(too_few))
+        if status is Status.INFEASIBLE:
+            candidate, certificate, point = self._least_violating(candidate, certificate, point)
         reason = stop.sentence if status is stop.status else status.sentence
-        advice = (
-            "" if success else " ".join(filter(None, (status.advice, solver.advice(state) if status is Status.MAX_EVALUATIONS else "")))
-        )
+        more = ("" if moved else too_few, solver.advice(state)) if status is Status.MAX_EVALUATIONS else ()
+        advice = "" if success else " ".join(filter(None, (status.advice, *more)))
         return Result(
             x=copied(point.x),
             fun=self._last_value(outcome, point.x) if math.isnan(certificate.fun) else certificate.fun,
@@ -269,16 +272,20 @@ class Session:
             seed=state.seed,
         )
 
-    def _start_again(self, candidate: Candidate, certificate: Certificate, point: Point) -> tuple[Candidate, Certificate, Point]:
-        """The start in place of a point that violates the constraints even more."""
-        start, trace = self.setup.start, self.recorder.trace["fun"]
-        kkt = KKT.unknown(start.feasibility)
-        fun = float(trace[0]) if trace.size else math.nan
-        maxcv = violation(start.form, start.x)
+    def _least_violating(self, candidate: Candidate, certificate: Certificate, point: Point) -> tuple[Candidate, Certificate, Point]:
+        """The start, or what a search has found, in place of a point that violates the constraints even more."""
+        start, least = self.setup.start, self.setup.least
+        x = start.x if least is None else least.x
+        maxcv = violation(start.form, x)
+        if least is None and not maxcv < point.maxcv:
+            return candidate, certificate, point
+        kkt = KKT.unknown(maxcv)
+        trace = self.recorder.trace["fun"]
+        fun = float(trace[0]) + start.form.problem.regularizer.value(x) if trace.size and least is None else math.nan
         return (
-            candidate._replace(z=start.z, gradient=None),
+            candidate._replace(z=start.form.start(x), gradient=None),
             certificate._replace(fun=fun, fun_error=math.nan, kkt=kkt),
-            point._replace(x=start.x, maxcv=maxcv, kkt=kkt),
+            point._replace(x=x, maxcv=maxcv, kkt=kkt),
         )
 
     def _last_value(self, outcome: Outcome, x: Array) -> float:

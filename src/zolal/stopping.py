@@ -110,19 +110,27 @@ class ResidualBelow(StoppingRule):
 @final
 @dataclass(frozen=True)
 class Infeasible(StoppingRule):
-    """Stops where a solver that restores its points to the constraints began outside of them, and is hardly nearer after some steps."""
+    """Stops where a solver that restores its points to the constraints began outside of them, and is hardly nearer after some steps.
+
+    Where it is known from the first that the constraints contradict each other, it stops at once.
+    """
 
     tol: float
     at_start: float  # the violation there, after all that the solver tried
+    contradicting: bool = False  # whether a search has shown that no step helps; kinks and rounding can hide it
     patience: int = 20  # steps, each with a bounded number of calls of the constraints
     nearer: float = 0.1  # of the violation at the start: what is worth going on for
 
     def __call__(self, progress: Progress) -> Stop | None:
+        sentence = Status.INFEASIBLE.sentence
+        if self.contradicting:
+            return Stop(Status.INFEASIBLE, f"{sentence} A search ended here, where no step lessens the violations; nothing was evaluated.")
+        return Stop(Status.INFEASIBLE, sentence) if self._hopeless(progress) else None
+
+    def _hopeless(self, progress: Progress) -> bool:
         state = progress.state
-        hopeless = progress.solver.restores and self.at_start > self.tol and state.k >= self.patience
-        if not hopeless or not state.feasibility > max(self.tol, self.nearer * self.at_start):
-            return None
-        return Stop(Status.INFEASIBLE, Status.INFEASIBLE.sentence)
+        late = progress.solver.restores and self.at_start > self.tol and state.k >= self.patience
+        return late and state.feasibility > max(self.tol, self.nearer * self.at_start)
 
 
 @final

@@ -30,13 +30,22 @@ class Point(NamedTuple):
         return self.kkt.below(self.tol, self.limit, self.deviations) and self.maxcv <= self.tol
 
 
-def refined(status: Status, success: bool, moved: bool, diagnosis: Status | None, infeasible: bool) -> Status:
-    """The status that says most. diagnosis: what the solver knows of the cause."""
+def refined(status: Status, success: bool, moved: bool, diagnosis: Status | None, infeasible: bool, too_few: bool) -> Status:
+    """The status that says most. diagnosis: what the solver knows of the cause. too_few: evaluations to know a slope by."""
     if success:
         return Status.OPTIMAL_START if status is Status.CONVERGED and not moved else status
     if status not in UNFINISHED:
         return status
-    return Status.INFEASIBLE if infeasible else diagnosis or status
+    if infeasible:
+        return Status.INFEASIBLE
+    return status if diagnosis is None or (too_few and diagnosis is Status.NO_IMPROVEMENT) else diagnosis
+
+
+def too_few_evaluations(nfev: int, dimension: int) -> str:
+    """What to do where a run ended before it could know a slope; empty where it could."""
+    if nfev >= dimension + 2:
+        return ""
+    return f"The start twice and once beside it along each variable are {dimension + 2} evaluations, and a run needs several times as many."
 
 
 def has_moved(x: Array, start: Array) -> bool:

@@ -25,30 +25,75 @@ def explained(res, status):
     assert np.isfinite(res.fun)
 
 
+def contradicting(res):
+    """The promises of an end before the first evaluation."""
+    assert res.status is Status.INFEASIBLE
+    assert not res.success
+    assert res.message.startswith(Status.INFEASIBLE.sentence)
+    assert res.message.endswith(Status.INFEASIBLE.advice)
+    assert res.nfev == 0
+    assert np.isnan(res.fun)
+
+
+def unused(*args):
+    raise AssertionError("the objective must not be called")
+
+
 def test_contradicting_constraints_end_with_the_least_violation_and_the_constraint():
     calls = []
     counted = NonlinearConstraint(lambda x: calls.append(1) or x @ x, -np.inf, -1.0, jac=lambda x: 2 * x)
-    res = zolal.minimize(lambda x: x @ x, np.ones(3), constraints=[LinearConstraint(np.eye(3), -9, 9), counted], rng=0)
-    explained(res, Status.INFEASIBLE)
+    res = zolal.minimize(unused, np.ones(3), constraints=[LinearConstraint(np.eye(3), -9, 9), counted], rng=0)
+    contradicting(res)
     assert "constraint 2 is violated by 1.0e+00" in res.message
     assert res.maxcv == pytest.approx(1.0, abs=1e-3)
-    assert res.nfev < 30
     assert len(calls) < 10_000
 
 
-def test_the_point_of_an_infeasible_run_is_the_one_that_violates_least():
-    res = zolal.minimize(lambda x: x @ x, np.zeros(3), constraints=APART, rng=0)
-    explained(res, Status.INFEASIBLE)
+@pytest.mark.parametrize("sample", [None, lambda rng: rng.standard_normal(3)], ids=["values", "samples"])
+def test_the_point_of_an_infeasible_run_is_the_one_that_violates_least(sample):
+    res = zolal.minimize(unused, np.zeros(3), constraints=APART, sample=sample, rng=0)
+    contradicting(res)
     assert res.maxcv == pytest.approx(0.5, abs=1e-6)
-    assert res.fun == pytest.approx(res.x @ res.x)
 
 
-def test_contradicting_constraints_end_a_run_with_samples_early():
-    res = zolal.minimize(
-        lambda x, xi: (x - xi) @ (x - xi), np.zeros(3), sample=lambda rng: rng.standard_normal(3), constraints=APART, maxfev=5000, rng=0
-    )
-    explained(res, Status.INFEASIBLE)
-    assert res.nfev < 1000
+@pytest.mark.parametrize("region", [zolal.sets.Simplex(), zolal.sets.L2Ball(1.0), zolal.sets.L1Ball(1.0)], ids=repr)
+def test_the_region_may_contradict_the_constraints(region):
+    first = NonlinearConstraint(lambda x: x[0], 1.1, np.inf)
+    res = zolal.minimize(unused, np.full(4, 0.25), constraints={"first": first}, region=region, rng=0)
+    contradicting(res)
+    assert "first is violated by 1.0e-01" in res.message
+    assert region.contains(res.x)
+
+
+@pytest.mark.parametrize(("one", "other"), [(1.0, 1e6), (1e6, 1.0), (1e3, 1e6), (1e6, 1e6)])
+def test_contradictions_are_seen_whatever_the_units_of_the_rows(one, other):
+    rows = [LinearConstraint(one * np.ones((1, 3)), one, np.inf), LinearConstraint(other * np.ones((1, 3)), -np.inf, 0.0)]
+    contradicting(zolal.minimize(unused, np.zeros(3), constraints=rows, rng=0))
+
+
+@pytest.mark.parametrize("one", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("other", [1e-6, 1.0, 1e6])
+def test_constraints_that_can_hold_are_never_called_contradicting_whatever_their_units(one, other):
+    rows = [NonlinearConstraint(lambda x: one * (x @ x - 4), 0, 0), NonlinearConstraint(lambda x: other * (x[0] * x[1] - 1), 0, 0)]
+    res = zolal.minimize(lambda x: (x - 1) @ (x - 1), np.zeros(3), constraints=rows, rng=0)
+    assert res.success
+
+
+def test_kinks_hide_a_contradiction_for_some_steps():
+    kinked = NonlinearConstraint(lambda x: np.abs(x - [0.3, 0.7]).sum() + 0.1 * np.abs(x[0] - x[1]), -np.inf, -1.0)
+    res = zolal.minimize(lambda x: x @ x, np.ones(2), constraints=kinked, rng=0)
+    assert res.status is Status.INFEASIBLE
+    assert res.nfev < 30
+
+
+def test_contradicting_constraints_end_a_run_that_waits_for_values_and_one_that_is_kept(tmp_path):
+    with zolal.Optimizer(None, np.zeros(3), constraints=APART) as waiting:
+        assert waiting.ask() is None
+    contradicting(waiting.result)
+    first = zolal.minimize(unused, np.zeros(3), constraints=APART, checkpoint=tmp_path)
+    again = zolal.minimize(unused, np.zeros(3), constraints=APART, checkpoint=tmp_path, resume=True)
+    contradicting(again)
+    assert np.array_equal(first.x, again.x)
 
 
 @pytest.mark.parametrize(
@@ -74,8 +119,16 @@ def test_a_solution_that_is_far_away_is_no_unbounded_objective():
 
 
 def test_where_nothing_better_than_the_start_is_found():
-    res = zolal.minimize(lambda x: float(np.sum(x**2) + 1e-3 * x[0]), np.zeros(20), maxfev=15, rng=0)
-    explained(res, Status.NO_IMPROVEMENT)
+    explained(zolal.minimize(lambda x: float(np.sum(x**2) + 1e-3 * x[0]), np.zeros(6), maxfev=10, rng=0), Status.NO_IMPROVEMENT)
+
+
+@pytest.mark.parametrize("sigma", [0.0, 0.1])
+@pytest.mark.parametrize("maxfev", [2, 3, 4, 5])
+def test_a_budget_that_is_too_small_to_learn_anything_is_called_spent(maxfev, sigma):
+    res = zolal.minimize(noisy(lambda x: (x - 1) @ (x - 1), sigma), np.zeros(5), maxfev=maxfev, rng=0)
+    assert res.status is Status.MAX_EVALUATIONS
+    assert ("are 7 evaluations, and a run needs several times as many." in res.message) == (not res.x.any())
+    assert res.nfev <= maxfev
 
 
 @pytest.mark.parametrize("seed", range(5))

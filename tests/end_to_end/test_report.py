@@ -95,6 +95,27 @@ def test_the_plots_can_be_seen(opened):
         assert len(set(svg.screenshot_as_png)) > 50  # not one colour
 
 
+@pytest.mark.parametrize(
+    ("scheme", "paper", "ink"), [("dark", "rgb(22, 24, 28)", "rgb(232, 233, 236)"), ("light", "rgb(255, 255, 255)", "rgb(31, 35, 40)")]
+)
+def test_the_page_can_be_read_in_the_dark_and_on_a_phone(opened, scheme, paper, ink):
+    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", dict(features=[dict(name="prefers-color-scheme", value=scheme)]))
+    opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", dict(width=400, height=900, deviceScaleFactor=1, mobile=True))
+    try:
+        body, svg = opened.find_element("tag name", "body"), opened.find_element("css selector", "#plot-objective svg")
+        colours = [
+            opened.execute_script("const s = getComputedStyle(arguments[0]); return [s.backgroundColor, s.color]", part)
+            for part in (body, svg)
+        ]
+        assert colours[0] == [paper, ink]
+        assert colours[1][0] == "rgb(255, 255, 255)"  # curves and their labels are drawn for white
+        assert svg.size["width"] > 500  # and are scrolled where they do not fit
+        assert opened.execute_script("return document.documentElement.scrollWidth") == 400
+    finally:
+        opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        opened.execute_cdp_cmd("Emulation.setEmulatedMedia", dict(features=[]))
+
+
 def test_the_values_are_those_of_the_run(opened, run):
     res, folder, _ = run
     assert text(opened, "status") == res.status.name

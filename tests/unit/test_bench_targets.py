@@ -121,3 +121,4 @@ def test_a_fairness_run_over_its_passes_is_shown_as_such(monkeypatch, campaign):
     found = fairness.run(campaign, fairness.Grid(2, 10.0))
     assert (found.claims[0].met, found.claims[0].aimed) == (False, False)
     assert [row[1] for row in found.tables[0].rows] == ["9.0", "> 10"]
+    assert "85.46 passes for Algorithm 1 and does not say how it counts them" in found.lead[0]

@@ -1,5 +1,7 @@
 """Derivatives of constraints: numerical ones are accurate, cheap and stay inside; given ones are checked; errors name the constraint."""
 
+import math
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -228,6 +230,86 @@ RIGHT = {
 @pytest.mark.parametrize(("fun", "jac", "x"), RIGHT.values(), ids=RIGHT)
 def test_rounding_and_kinks_are_not_called_wrong_derivatives(fun, jac, x):
     Problem(np.sum, 3, zolal.Constraint(fun, jac=jac)).equalities(x).check_derivatives(x)
+
+
+def slow(x):
+    return 1e3 + math.sin(x[0] / 1e6) + x[1]  # loses imaginary parts
+
+
+def test_a_given_scale_lengthens_the_steps_of_differences():
+    x = np.array([0.0, 1.0])
+    short, long = (
+        Problem(np.sum, 2, zolal.Constraint(slow, x_scale=scale)).equalities(x).signed_jacobian(x)[0] for scale in (None, [1e6, 1.0])
+    )
+    assert abs(short[0] - 1e-6) > 1e-8
+    assert_allclose(long, [1e-6, 1.0], rtol=1e-6)
+
+
+def test_the_scale_of_the_variables_reaches_the_constraints():
+    moved = []
+
+    def fun(x):
+        moved.extend([abs(x[0])] * np.isrealobj(x))
+        return slow(x)
+
+    zolal.minimize(
+        lambda x: (x[0] / 1e6) ** 2 + x[1] ** 2,
+        [0.0, 1.0],
+        x_scale=[1e6, 1.0],
+        constraints=NonlinearConstraint(fun, 0, 2e3),
+        maxfev=2,
+        rng=0,
+    )
+    assert 0.1 < min(way for way in moved if way) < 100.0
+
+
+@pytest.mark.parametrize("scale", [0.0, [1.0, np.nan], [1.0, 2.0, 3.0], "large"], ids=repr)
+def test_a_wrong_scale_of_a_constraint_is_refused(scale):
+    with pytest.raises(zolal.InvalidArgumentError, match="In constraint 'slow' `x_scale` must hold 2 positive numbers"):
+        Problem(np.sum, 2, zolal.Constraint(slow, x_scale=scale)).equalities(np.ones(2))
+
+
+def banded(x):
+    return x[:-1] * x[1:] + np.sin(x[:-1])
+
+
+@pytest.mark.parametrize("d", [5, 300])
+def test_a_sparsity_that_leaves_an_entry_out_is_told_with_the_constraint_and_the_variable(d, rng):
+    x = rng.uniform(0.5, 1.5, size=d)
+    pattern = np.eye(d - 1, d) + np.eye(d - 1, d, 1)
+    calls = Counted(banded)
+    Problem(np.sum, d, zolal.Constraint(calls, sparsity=pattern)).equalities(x).check_derivatives(x)
+    assert calls.calls < 100
+    pattern[d // 2, d // 2 + 1] = 0.0
+    wrong = Problem(np.sum, d, zolal.Constraint(banded, sparsity=pattern, name="heat")).equalities(x)
+    with pytest.raises(zolal.InvalidArgumentError) as caught:
+        wrong.check_derivatives(x)
+    assert str(caught.value).startswith(
+        f"In constraint 'heat' `sparsity` does not fit `fun` near x0: in row {d // 2} the derivative by variable"
+    )
+
+
+TURNING = {
+    "sine": (np.sin, np.cos),
+    "sine and slope": (lambda x: x / 1e3 + np.sin(x), lambda x: 1e-3 + np.cos(x)),
+    "sine and a large number": (lambda x: 1e9 + np.sin(x), np.cos),
+}
+
+
+@pytest.mark.parametrize("size", [1e2, 1e4, 1e6, 1e8])
+@pytest.mark.parametrize(("fun", "derivative"), TURNING.values(), ids=TURNING)
+def test_large_variables_of_functions_that_turn_fast_are_compared_by_short_steps(fun, derivative, size, rng):
+    missed = 0
+    for x in size * rng.uniform(1.0, 10.0, size=(40, 1)):
+        right = zolal.Constraint(fun, jac=lambda x: np.diag(derivative(x)))
+        Problem(np.sum, 1, right).equalities(x).check_derivatives(x)
+        wrong = Problem(np.sum, 1, zolal.Constraint(fun, jac=lambda x: -np.diag(derivative(x)))).equalities(x)
+        try:
+            wrong.check_derivatives(x)
+            missed += 1
+        except zolal.InvalidArgumentError:
+            pass
+    assert missed <= 8  # where the derivative is next to zero
 
 
 @given(x=st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=8), low=st.floats(0, 1))

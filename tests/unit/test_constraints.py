@@ -235,7 +235,7 @@ def fails(x):
 
 BAD = {
     "value is a matrix": (NonlinearConstraint(lambda x: np.ones((2, 2)), 0, 0), "got shape (2, 2)"),
-    "value is complex": (NonlinearConstraint(lambda x: x * 1j, 0, 0), "real numbers, got dtype complex128"),
+    "value is complex": (NonlinearConstraint(lambda x: x * 1j, 0, 0), "of dtype complex128"),
     "value is a string": (zolal.Constraint(lambda x: "abc"), "real numbers, got"),
     "value is None": (zolal.Constraint(lambda x: None), "real numbers, got"),
     "value is nan": (NonlinearConstraint(lambda x: np.nan, 0, 0, jac=lambda x: x), "not finite: nan"),

@@ -72,6 +72,37 @@ def test_a_constraint_that_fails_somewhere_is_stepped_around():
     assert found.worst.violation <= 1.55
 
 
+def test_a_row_in_small_numbers_is_not_overlooked():
+    rows = [("large", lambda x: 1e6 * (x[0] - 1), 0, 0), ("small", lambda x: 1e-6 * x[1], 1, INF)]
+    equalities, x = form(rows, WholeSpace())
+    assert equalities.least_violation(x, tol=1e-3).violation <= 1e-3
+
+
+def test_a_point_that_holds_far_away_is_found():
+    equalities, x = form([("cubic", lambda x: x[0] ** 3 - 3 * x[0] + 3, -INF, 0)], WholeSpace())
+    assert equalities.violation(x) > 1.0
+    assert equalities.least_violation(x).violation == 0.0
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_point_of_no_slope_that_is_no_minimum_is_left(sign):
+    equalities, _ = form([("cube", lambda x: sign * np.sum(x**3), -INF, -1e5)], WholeSpace())
+    assert equalities.least_violation(np.full(D, sign * 0.3), tol=1e-3).violation <= 1e-3
+
+
+def test_functions_that_overflow_far_away_give_no_warnings():
+    equalities, x = form([("steep", lambda x: np.sum(np.exp(30 * x)) - np.sum(np.exp(31 * x)) ** 2, 1.0, INF)], WholeSpace())
+    with np.errstate(all="warn"):
+        assert equalities.least_violation(x).violation > 0.5
+
+
+def test_the_search_stays_in_the_region_wherever_it_begins():
+    equalities, _ = form(FIRST, Simplex())
+    found = equalities.least_violation(np.full(D, 1.8), Simplex())
+    assert found.is_minimum
+    assert Simplex().contains(found.x)
+
+
 def test_without_constraints_nothing_is_violated():
     equalities, x = form([], WholeSpace())
     assert equalities.least_violation(x).worst is None

@@ -8,6 +8,7 @@ from numpy.testing import assert_array_equal
 from scipy.optimize import Bounds, NonlinearConstraint
 
 import zolal
+from zolal import Constraint
 from zolal.mirror import Block, Euclidean
 from zolal.sets import Box, Simplex
 
@@ -30,6 +31,16 @@ def with_option(**option):
     return dict(options=GOOD["options"] | option)
 
 
+class Pretender:
+    """Looks like an array and is none."""
+
+    def __array__(self, *args, **kwargs):
+        raise RuntimeError("no array")
+
+    def __repr__(self):
+        return "Pretender()"
+
+
 BAD_X0 = {
     "2-d": ([[1.0, 2.0]], "shape (1, 2)"),
     "a number": (3.0, "shape ()"),
@@ -42,6 +53,9 @@ BAD_X0 = {
     "nan": ([1.0, np.nan], "got nan at entry 1"),
     "inf": ([-np.inf, 1.0], "got -inf at entry 0"),
     "missing": (None, "must be given"),
+    "a word": ("abc", "got 'abc' of dtype <U3"),
+    "masked": (np.ma.array([1.0, 2.0], mask=[False, True]), "no masked entries, got masked_array(data=[1.0, --]"),
+    "no array": (Pretender(), "a vector of numbers, got Pretender()"),
 }
 
 
@@ -141,6 +155,10 @@ BAD_ARGUMENTS = {
     "bounds of triples": (dict(bounds=[(0, 1, 2)] * 2), "(low, high) pairs"),
     "bounds a flat pair": (dict(bounds=(0.0, 1.0)), "(low, high) pairs, got (0.0, 1.0)"),
     "bounds of words": (dict(bounds=[("a", "b")] * 2), "(low, high) pairs"),
+    "bounds of matrices": (dict(bounds=[np.zeros((2, 2))] * 2), "(low, high) pairs, got [array([[0., 0.], [0., 0.]])"),
+    "vectorized no bool": (dict(vectorized="yes"), "must be True or False, got 'yes'"),
+    "sparsity ragged": (dict(constraints=Constraint(square, sparsity=[[1], [1, 2]])), "`sparsity` must have shape (1, 2), got ()"),
+    "sparsity no array": (dict(constraints=Constraint(square, sparsity=Pretender())), "`sparsity` must have shape (1, 2), got ()"),
     "jacobian of wrong shape": (
         dict(constraints=NonlinearConstraint(square, 0, 0, jac=lambda x: np.ones((2, 1)))),
         "Jacobian of constraint 'square' must have shape (1, 2), got (2, 1)",
@@ -167,6 +185,8 @@ BAD_CARE = {
     "timeout": (dict(timeout=0), "`timeout` must be a positive number, got 0"),
     "progress": (dict(progress="yes"), "`progress` must be True or False, got 'yes'"),
     "checkpoint": (dict(checkpoint=3), "`checkpoint` must be the path of a folder, got 3"),
+    "checkpoint without a name": (dict(checkpoint=""), "`checkpoint` must be the path of a folder, got ''"),
+    "checkpoint of no name": (dict(checkpoint="a\0b"), "`checkpoint` must be the path of a folder, got 'a\\x00b'"),
     "resume": (dict(resume=1), "`resume` must be True or False, got 1"),
     "resume nothing": (dict(resume=True), "needs the folder of the run, got `checkpoint=None`"),
 }
@@ -193,6 +213,7 @@ BAD_VALUES = {
     "None": (lambda x: None, "got None"),
     "word": (lambda x: "1.0", "got '1.0'"),
     "ragged": (lambda x: [1.0, [2.0, 3.0]], "must return one real number"),
+    "a huge integer": (lambda x: 10**400, "got " + "1" + "0" * 59 + "... of dtype object"),
 }
 
 
@@ -201,6 +222,53 @@ def test_a_value_that_is_not_one_real_number_is_refused_at_once(fun, fragment):
     sentence = refusal(fun, [1.0, 2.0], error=zolal.ObjectiveError)
     assert "The objective must return one real number" in sentence
     assert fragment in sentence
+
+
+BAD_CONSTRAINT_VALUES = {
+    "None": (lambda x: None, "The value of constraint 1 must be real numbers, got None of dtype object."),
+    "word": (lambda x: "a", "The value of constraint 1 must be real numbers, got 'a' of dtype <U1."),
+    "ragged": (lambda x: [1, [2, 3]], "The value of constraint 1 must be real numbers, got [1, [2, 3]] of dtype object."),
+    "no array": (lambda x: Pretender(), "The value of constraint 1 must be real numbers, got Pretender() of dtype object."),
+    "nan": (lambda x: np.nan, "The value of constraint 1 in row 0 is not finite: nan."),
+}
+
+
+@pytest.mark.parametrize(("fun", "sentence"), BAD_CONSTRAINT_VALUES.values(), ids=BAD_CONSTRAINT_VALUES)
+def test_a_constraint_that_gives_no_real_numbers_is_refused_at_once(fun, sentence):
+    assert refusal(constraints=NonlinearConstraint(fun, 0, 1), error=zolal.ConstraintError) == sentence
+
+
+@pytest.mark.parametrize(("value", "shown"), [(None, "None"), ("ab", "'ab'"), ([1, [2, 3]], "[1, [2, 3]]")], ids=repr)
+def test_a_gradient_that_gives_no_real_numbers_is_refused_at_once(value, shown):
+    sentence = refusal(gradient=lambda x: value, error=zolal.ObjectiveError)
+    assert f"The gradient must return 2 finite real numbers, got {shown} of dtype" in sentence
+
+
+def test_a_constraint_stays_in_a_set_and_nowhere_else():
+    with pytest.raises(zolal.InvalidArgumentError, match="`region` of a constraint must be a zolal ConvexSet, got 'box'"):
+        Constraint(square, region="box")
+
+
+def test_multipliers_to_go_on_from_are_numbers():
+    start = zolal.Result(x=[1.0, 2.0], multipliers="abc")
+    assert refusal(square, start=start) == "`start.multipliers` must be a vector of numbers, got 'abc'."
+
+
+def test_more_arguments_may_be_none_or_one():
+    assert zolal.minimize(square, [1.0, 2.0], None, rng=0).success
+    slsqp = {"type": "ineq", "fun": lambda x, low: x[0] - low, "args": 0.5}
+    assert zolal.minimize(square, [1.0, 2.0], constraints=slsqp, rng=0).x[0] == pytest.approx(0.5, abs=1e-3)
+
+
+@pytest.mark.parametrize("values", [None, 3])
+def test_what_is_told_holds_values(values):
+    with pytest.raises(zolal.InvalidArgumentError, match=f"must be a dict by keys or a sequence of values, got {values}"):
+        zolal.Optimizer(None, [0.0, 0.0]).tell(values)
+
+
+def test_names_can_be_looked_up():
+    with pytest.raises(zolal.InvalidArgumentError, match=r"`Problem\(names=...\)` must hold words"):
+        zolal.Problem(square, 2, names=[[1], [2]])
 
 
 BAD_ROWS = {

@@ -89,6 +89,23 @@ def test_bounds_by_name_give_names_to_an_array():
     assert_allclose(res.x, [1000.0, 2.0], rtol=1e-2)
 
 
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        {"price": None, "count": np.array([0.0, 2000.0])},
+        {"count": [0, 2000], "price": (None, None)},
+        pd.Series({"price": (-np.inf, np.inf), "count": (0.0, 2000.0)}),
+        pd.DataFrame({"low": [0.0, -np.inf], "high": [2000.0, np.inf]}, index=["count", "price"]),
+    ],
+    ids=["arrays and none", "lists", "series", "frame"],
+)
+def test_bounds_by_name_may_be_anything_that_has_two_ends(bounds):
+    usual = solve(bounds={"price": (None, None), "count": (0, 2000)})
+    assert solve(bounds=bounds).x == usual.x
+    array = solve([0.5, 500.0], fun=array_cost, constraints=(), bounds=[None, np.array([0.0, 2000.0])], x_scale=[1.0, 1e3])
+    assert array.success
+
+
 @pytest.mark.parametrize(("kind", "expected"), [(dict, dict), (pd.Series, pd.DataFrame)], ids=KINDS)
 def test_a_vectorized_function_gets_columns(kind, expected):
     def fun(rows):
@@ -174,7 +191,7 @@ BAD = {
     "x0 lacks a name": (dict(x0={"price": 0.5}), "`bounds` must name the variables 'price', got the unknown name 'count'."),
     "bounds lack a name": (dict(bounds={"price": (0, 1)}), "`bounds` must name every variable, got nothing for 'count'."),
     "bounds of nobody": (dict(bounds=BOUNDS | {"cost": (0, 1)}), "'price', 'count', got the unknown name 'cost'."),
-    "no pair": (dict(bounds=BOUNDS | {"price": 3.0}), "`bounds['price']` must be a pair (low, high), got 3.0."),
+    "no pair": (dict(bounds=BOUNDS | {"price": 3.0}), "`bounds['price']` must be a pair (low, high) or None, got 3.0."),
     "scale lacks a name": (dict(x_scale={"price": 1.0}), "`x_scale` must name every variable, got nothing for 'count'."),
     "scale of nobody": (
         dict(x_scale=SCALE | {"cost": 1.0}),
@@ -192,6 +209,14 @@ BAD = {
     "constraints twice": (
         dict(constraints=[zolal.Constraint(spent, name="a"), zolal.Constraint(cost, name="a")]),
         "Names of constraints must differ, got 'a' more than once.",
+    ),
+    "a name that is a number": (
+        dict(constraints=[zolal.Constraint(lambda x: 0.0, name="constraint 2"), zolal.Constraint(lambda x: 0.0)]),
+        "Names of constraints must differ, got 'constraint 2' more than once.",
+    ),
+    "a name that is a row": (
+        dict(constraints={"a": zolal.Constraint(lambda x: np.zeros(2)), "a[1]": zolal.Constraint(lambda x: 0.0)}),
+        "Names of constraints must differ, got 'a[1]' more than once.",
     ),
     "two names for one": (
         dict(constraints={"a": zolal.Constraint(spent, name="b")}),

@@ -64,6 +64,11 @@ def test_a_violation_that_stays_is_called_infeasible_where_points_are_restored(k
     assert stop is None or stop.status is Status.INFEASIBLE
 
 
+def test_known_contradictions_stop_at_once():
+    given = Progress(SimpleNamespace(k=0, feasibility=1.0), 0, SimpleNamespace(restores=True))
+    assert Infeasible(1e-3, 1.0, contradicting=True)(given).status is Status.INFEASIBLE
+
+
 def test_or_stops_with_either_and_gives_the_first_reason():
     rule = MaxIterations(3) | MaxEvaluations(5)
     assert isinstance(rule, AnyOf)

@@ -52,7 +52,7 @@ def _show(problem: Problem, result: Result, seconds: float) -> None:
     table.add_row("stock found", f"{stock} (days of mean demand; 0.40 of each at the start)")
     table.add_row("cost per day", f"{result.fun:.2f} +- {result.fun_error:.2f}")
     for row in result.constraints:
-        table.add_row(row["name"], f"{row['value']:.4f}    {_asked(row)}")
+        table.add_row(row["name"], f"{round(row['value'], 4) + 0.0:.4f}    {_asked(row)}")
     for row, error in zip(result.constraints, result.multiplier_errors, strict=True):
         if sentence := _price(row, float(error)):
             table.add_row("price", sentence)

@@ -44,14 +44,20 @@ ONE_SIDED = {
 
 
 class Reach(NamedTuple):
-    """Where a function may be called: about `center`, which is x unless a curved boundary is too near, and within bounds."""
+    """Where a function may be called: about `center`, which is x unless a curved boundary is too near, and within bounds.
+
+    scale: the sizes that the user gives to the variables, None where there are none.
+    """
 
     center: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
+    scale: np.ndarray | None = None
 
     def sizes(self, order: int = 4) -> np.ndarray:
         """What steps are relative to; differences of low order take short steps, and rounding forbids them to be shorter."""
+        if self.scale is not None:
+            return np.maximum(np.abs(self.center), self.scale)
         with np.errstate(over="ignore", invalid="ignore"):
             return np.maximum(np.abs(self.center), FLOOR[order] * np.minimum(1.0, self.upper - self.lower))
 
@@ -64,12 +70,18 @@ class Group(NamedTuple):
     owners: np.ndarray
 
 
-def numerical_jacobian(fun: Function, x: np.ndarray, region: ConvexSet | None = None, together: list[Group] | None = None) -> Any:
+def numerical_jacobian(
+    fun: Function,
+    x: np.ndarray,
+    region: ConvexSet | None = None,
+    together: list[Group] | None = None,
+    scale: np.ndarray | None = None,
+) -> Any:
     """The Jacobian of fun at x, shape (m, d), from at most `MOST_CALLS` calls; scipy.sparse where the sparsity is known.
 
     Complex steps where fun takes complex numbers and a difference agrees, which are exact and do not move x; otherwise differences of order
     4, 2 or 1, as the number of variables allows. together: the groups of a known sparsity. Bounds are kept; of other regions the inside is
-    kept, and a simplex is left by the length of a step.
+    kept, and a simplex is left by the length of a step. scale: the variables' sizes, where they are given.
     """
     count = x.size if together is None else len(together)
     if count > MOST_CALLS:
@@ -80,7 +92,7 @@ def numerical_jacobian(fun: Function, x: np.ndarray, region: ConvexSet | None = 
     eps = float(np.finfo(x.dtype).eps)
     order = 4 if 4 * count <= FINE_CALLS else 2 if 2 * count <= MOST_CALLS else 1
     step = eps ** STEP[order]
-    reach = _reach(region, x, step, order)
+    reach = _reach(region, x, step, order, scale)
     value = fun(reach.center)
     every = np.arange(value.size)
     groups = [Group(np.array([j]), every, np.full(value.size, j)) for j in range(x.size)] if together is None else together
@@ -107,9 +119,9 @@ def column_groups(sparsity: Any) -> list[Group]:
     return [Group(np.unique(owner[owner >= 0]), np.flatnonzero(owner >= 0), owner[owner >= 0]) for owner in owners]
 
 
-def _reach(region: ConvexSet | None, x: np.ndarray, step: float, order: int) -> Reach:
+def _reach(region: ConvexSet | None, x: np.ndarray, step: float, order: int, scale: np.ndarray | None) -> Reach:
     lower, upper = bounds_of(region, x.size)
-    point = Reach(x.astype(float), lower, upper)
+    point = Reach(x.astype(float), lower, upper, scale)
     return point._replace(center=_center(region, point.center, 4.0 * step * point.sizes(order)))
 
 
@@ -136,7 +148,7 @@ def bounds_of(region: ConvexSet | None, d: int) -> tuple[np.ndarray, np.ndarray]
 
 def _differences(fun: Function, reach: Reach, value: np.ndarray, groups: list[Group], order: int, step: float) -> list[np.ndarray]:
     """Central differences, one-sided where a bound is in the way, with shorter steps where both are."""
-    x, lower, upper = reach
+    x, lower, upper = reach[:3]
     central, sided = CENTRAL[order], ONE_SIDED[order]
     h = (x + step * reach.sizes(order)) - x
     below, above = x - lower, upper - x
@@ -167,7 +179,7 @@ def _complex_step(
 
     One direction tells: a function such as |x| or a conjugate loses the imaginary part, and a difference along that direction does not.
     """
-    center, lower, upper = reach
+    center, lower, upper = reach[:3]
     h = IMAGINARY * reach.sizes()
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):

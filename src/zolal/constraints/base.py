@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import NoneType
 from typing import Any, final
 
 import numpy as np
@@ -11,7 +12,8 @@ import scipy.sparse
 from array_api_compat import device, is_array_api_obj
 from scipy.sparse.linalg import LinearOperator
 
-from zolal._array import Array, copied, like, namespace, to_numpy
+from zolal._array import Array, copied, is_finite, like, namespace, to_numpy
+from zolal._checks import shown
 from zolal.constraints._differences import Group, column_groups, numerical_jacobian
 from zolal.constraints._memo import Memo
 from zolal.errors import ConstraintError, InvalidArgumentError, UnsupportedError
@@ -27,7 +29,8 @@ class Constraint:
     the product of the transposed Jacobian with y, is enough and never forms the Jacobian. With neither, the Jacobian comes
     from complex steps or differences, at one to four evaluations of fun per variable and step and at most 500 in all.
     name: what messages, tables and pages call it. sparsity: (m, d), not zero where the Jacobian may be; differences then move several
-    variables at once. region: where differences stay; a `Problem` gives its own.
+    variables at once. region: where differences stay; a `Problem` gives its own. x_scale: the sizes of the variables, one each, to which
+    their steps are relative where x itself is smaller; `minimize(x_scale=...)` gives its own.
 
     >>> sphere = Constraint(lambda x: x @ x, 1.0, 1.0, jac=lambda x: 2 * x, name="unit length")
     >>> sphere.vjp_at(np.array([0.0, 2.0]), np.array([3.0])).tolist()
@@ -42,6 +45,7 @@ class Constraint:
     name: str | None = None
     sparsity: Any = None
     region: ConvexSet | None = None
+    x_scale: Any = None
     _values: Memo = field(init=False, repr=False, default_factory=lambda: Memo(16))
     _jacobians: Memo = field(init=False, repr=False, default_factory=lambda: Memo(3))
 
@@ -52,6 +56,8 @@ class Constraint:
             value = getattr(self, name)
             if not callable(value) and (value is not None or name == "fun"):
                 raise InvalidArgumentError(f"`{name}` of {self.label} must be callable, got {value!r}.")
+        if not isinstance(self.region, (ConvexSet, NoneType)):
+            raise InvalidArgumentError(f"`region` of {self.label} must be a zolal ConvexSet, got {self.region!r}.")
 
     @property
     def label(self) -> str:
@@ -69,12 +75,24 @@ class Constraint:
         """The same constraint, whose numerical derivatives stay in a region."""
         return replace(self, region=region) if self.is_numerical and self.region is None else self
 
+    def scaled(self, x_scale: np.ndarray) -> "Constraint":
+        """The same constraint, for whose derivatives the variables have these sizes."""
+        return self if is_linear(self) or self.x_scale is not None else replace(self, x_scale=x_scale)
+
     def value_at(self, x: Array) -> Array:
         """fun(x) as a vector."""
         found = self._values.get(x)
         if found is None:
             found = self._values.keep(x, self._vector(self._call("fun", self.fun, copied(x)), x))
         return found
+
+    def finite_value_at(self, x: Array) -> Array:
+        """The same; raises where a row is not finite."""
+        value = self.value_at(x)
+        if not is_finite(value):
+            row = int(np.flatnonzero(~np.isfinite(to_numpy(value)))[0])
+            raise ConstraintError(f"The value of {self.label} in row {row} is not finite: {float(value[row])}.")
+        return value
 
     def vjp_at(self, x: Array, y: Array) -> Array:
         """The transposed Jacobian at x times y."""
@@ -114,9 +132,10 @@ class Constraint:
 
     def check_at(self, x: Array) -> int:
         """The number of rows; raises one sentence if fun, jac, vjp or the bounds do not fit together at x."""
-        value = self.value_at(x)
+        value = self.finite_value_at(x)
         rows, dimension = value.shape[0], x.shape[0]
         self._check_bounds(rows)
+        self._check_scale(dimension)
         if self.vjp is not None:
             shape = tuple(self.vjp_at(x, namespace(x).ones_like(value)).shape)
             if shape != (dimension,):
@@ -150,6 +169,14 @@ class Constraint:
                 f"got [{lower[row]}, {upper[row]}] in row {row}."
             )
 
+    def _check_scale(self, dimension: int) -> None:
+        try:
+            scale = np.asarray(1.0 if self.x_scale is None else self.x_scale, dtype=float)
+        except (TypeError, ValueError):
+            scale = np.asarray(np.nan)
+        if scale.shape not in ((), (dimension,)) or not np.all((scale > 0.0) & np.isfinite(scale)):
+            raise InvalidArgumentError(f"In {self.label} `x_scale` must hold {dimension} positive numbers, got {self.x_scale!r}.")
+
     def _check_shape(self, jacobian: Any, rows: int, dimension: int) -> None:
         if tuple(jacobian.shape) != (rows, dimension):
             shape = tuple(jacobian.shape)
@@ -172,7 +199,7 @@ class Constraint:
             return to_numpy(self.value_at(like(point, x))).astype(float)
 
         try:
-            jacobian = numerical_jacobian(fun, to_numpy(x), self.region, self._groups)
+            jacobian = numerical_jacobian(fun, to_numpy(x), self.region, self._groups, self.x_scale)
         except UnsupportedError as error:
             raise InvalidArgumentError(f"{self.label[:1].upper()}{self.label[1:]} {error}.") from None
         return self._jacobians.keep(x, jacobian if scipy.sparse.issparse(jacobian) else like(jacobian, x))
@@ -184,18 +211,19 @@ class Constraint:
             raise ConstraintError(f"The value of {self.label} must be a number or a vector, got shape {tuple(value.shape)}.")
         return namespace(value).reshape(value, (-1,))
 
-    def _real(self, what: str, value: Any, x: Array) -> Array:
+    def _real(self, what: str, given: Any, x: Array) -> Array:
         """What a constraint returned, as a real array with the namespace of x."""
+        value = given
         if type(value) is np.ndarray and type(x) is np.ndarray and value.dtype == x.dtype:
             return value  # the usual case, which is called often
         if not is_array_api_obj(value):
             try:
                 value = np.asarray(value)
-            except ValueError:
+            except Exception:  # whatever an object that poses as an array may raise
                 value = np.asarray(None)
         plain = not isinstance(value, np.ndarray) or value.dtype.kind in "biufc"
         if not plain or namespace(value).isdtype(value.dtype, "complex floating"):
-            raise ConstraintError(f"The {what} of {self.label} must be real numbers, got dtype {value.dtype}.")
+            raise ConstraintError(f"The {what} of {self.label} must be real numbers, got {shown(given)} of dtype {value.dtype}.")
         return like(value, x)
 
     def _call(self, name: str, function: Callable[..., Any], *args: Any) -> Any:
@@ -236,4 +264,7 @@ def linear(matrix: Any, lower: Any, upper: Any, name: str | None = None) -> Cons
 
 
 def _shape(pattern: Any) -> tuple[int, ...]:
-    return tuple(pattern.shape) if scipy.sparse.issparse(pattern) else np.atleast_2d(pattern).shape
+    try:
+        return tuple(pattern.shape) if scipy.sparse.issparse(pattern) else np.atleast_2d(np.asarray(pattern, dtype=float)).shape
+    except Exception:  # whatever an object that poses as an array may raise
+        return ()

@@ -43,7 +43,7 @@ class RowValues(NamedTuple):
 
 
 class LeastViolation(NamedTuple):
-    """Where constraints are violated least, near a point. worst: the row that is violated most there, None where all hold.
+    """Where constraints are violated least. worst: the row that is violated most there, None where all hold.
 
     is_minimum: whether no short step within the region reduces the violation. A violation above tol then means that the constraints
     contradict each other thereabouts; if all of them are linear or convex, everywhere.
@@ -52,6 +52,10 @@ class LeastViolation(NamedTuple):
     x: Array
     worst: Violated | None
     is_minimum: bool
+
+    @property
+    def violation(self) -> float:
+        return 0.0 if self.worst is None else self.worst.violation
 
 
 def row_name(part: Constraint, row: int, rows: int) -> str:
@@ -177,8 +181,11 @@ class Equalities:
         value, lower, upper, violation = (float(column[worst]) for column in rows)
         return Violated(self.row_names[worst], numbers[worst], violation, value, lower, upper)
 
-    def least_violation(self, x: Array, region: ConvexSet | None = None) -> "LeastViolation":
-        """A point near x, within the region, that violates the constraints least, found with a bounded number of calls."""
+    def least_violation(self, x: Array, region: ConvexSet | None = None, tol: float = 0.0) -> "LeastViolation":
+        """A point within the region that violates the constraints least, found with a bounded number of calls.
+
+        The search begins at x, and where it does not reach tol again at points far away.
+        """
 
         def value(point: np.ndarray) -> np.ndarray:
             return to_numpy(self.signed_value(like(point, x))).astype(float)
@@ -188,7 +195,8 @@ class Equalities:
 
         if self.num_rows == 0:
             return LeastViolation(x, None, False)
-        point, cosine = least_excess(Rows(value, jacobian, *self.interval), to_numpy(x).astype(float), region)
+        with np.errstate(all="ignore"):  # far away anything may overflow
+            point, cosine = least_excess(Rows(value, jacobian, *self.interval), to_numpy(x).astype(float), region, tol)
         found = like(point, x)
         worst = self.worst(found)
         return LeastViolation(found, worst, worst is not None and cosine <= FLAT)
@@ -212,12 +220,9 @@ class Equalities:
         """Sign * fun(x) + offset."""
         values = []
         for part, rows in zip(self.parts, self.row_counts, strict=True):
-            value = part.value_at(x)
+            value = part.finite_value_at(x)
             if value.shape[0] != rows:
                 raise ConstraintError(f"`fun` of {part.label} returned {value.shape[0]} rows after {rows} at the start.")
-            if not is_finite(value):
-                row = int(np.flatnonzero(~np.isfinite(to_numpy(value)))[0])
-                raise ConstraintError(f"The value of {part.label} in row {row} is not finite: {float(value[row])}.")
             values.append(value)
         return like(self.sign, x) * concatenate(values) + like(self.offset, x) if values else zeros(0, x)
 

@@ -1,7 +1,7 @@
 """SciPy's ways of writing constraints, turned into `Constraint`."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,10 +32,16 @@ def as_constraints(constraints: Any, dimension: int) -> list[Constraint]:
                 f"`constraints` must be {FORMS}, a sequence of these, or a dict {{name: one of these}}, got {constraints!r}."
             )
         parts = [_as_constraint(item, dimension) for item in constraints]
-    counts = Counter(part.name for part in parts if part.name is not None)
-    if counts and counts.most_common(1)[0][1] > 1:
-        raise InvalidArgumentError(f"Names of constraints must differ, got {counts.most_common(1)[0][0]!r} more than once.")
-    return _all_named(parts)
+    parts = _all_named(parts)
+    check_distinct(part.name for part in parts)
+    return parts
+
+
+def check_distinct(names: Iterable[str | None]) -> None:
+    """Raise where a name is given twice, or is what another constraint goes by: its function, its number or one of its rows."""
+    repeated = [name for name, count in Counter(names).most_common(1) if count > 1]
+    if repeated:
+        raise InvalidArgumentError(f"Names of constraints must differ, got {repeated[0]!r} more than once.")
 
 
 def _has_names(constraints: Any) -> bool:
@@ -105,7 +111,8 @@ def _slsqp(item: Mapping[str, Any], name: str | None) -> Constraint:
             "A constraint dict must have 'type' ('eq' or 'ineq'), a callable 'fun' and perhaps 'jac', 'vjp', 'args', 'name', "
             f"got {dict(item)!r}{'' if name is None else f' as {name!r}'}."
         )
-    args = tuple(item.get("args", ()))
+    args = item.get("args", ())
+    args = tuple(args) if isinstance(args, Sequence) and not isinstance(args, str) else (args,)
     jac, vjp = (_with_args(_derivative(item.get(key)), args) for key in ("jac", "vjp"))
     upper = 0.0 if item["type"] == "eq" else np.inf
     return Constraint(_with_args(item["fun"], args), 0.0, upper, jac=jac, vjp=vjp, name=item.get("name", name))

@@ -118,6 +118,10 @@ class Solver(ABC, Generic[S]):
     def init(self, problem: Problem, x0: Array, seed: int) -> S:
         """The state before the first step."""
 
+    def carried(self, state: S, multipliers: Array) -> S:
+        """The first state with the multipliers of an earlier run, where the solver can begin with such."""
+        return state
+
     @abstractmethod
     def ask(self, state: S) -> Queries:
         """What to evaluate next; the same answer for the same state."""

@@ -1,5 +1,5 @@
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, final
 
 import numpy as np
@@ -77,6 +77,9 @@ class MDLAL(Solver[MDLALState]):
         start = Candidate(z, 0.0 * c, None)
         _, feasibility = kkt_measures(self.mirror, 0.0 * z, c)
         return MDLALState(form, seed, 0, z, c, math.nan, feasibility, 0.0 * c, self.estimator.start(seed), start, math.inf, start, 0.0 * z)
+
+    def carried(self, state: MDLALState, multipliers: Array) -> MDLALState:
+        return replace(state, multipliers=multipliers)
 
     def ask(self, state: MDLALState) -> QueryBatch:
         return self.estimator.plan(state.memory, state.x, state.k)

@@ -1,0 +1,48 @@
+"""A session from inside: what is told of a start that stands in for a worse end."""
+
+import math
+
+import numpy as np
+from scipy.optimize import NonlinearConstraint
+
+from zolal.certify import Certificate
+from zolal.faults import Answer, FaultPolicy
+from zolal.kkt import KKT
+from zolal.minimize import prepare
+from zolal.regularizers import L1
+from zolal.running import Session
+from zolal.solvers.base import Candidate
+from zolal.verdict import Point
+
+KINKED = NonlinearConstraint(lambda x: np.abs(x - [0.3, 0.7]).sum() + 0.1 * np.abs(x[0] - x[1]), -np.inf, -1.0)
+
+
+def test_the_value_at_a_start_that_violates_less_has_its_regularizer():
+    setup = prepare(
+        lambda x: 5.0,
+        np.ones(2),
+        constraints=KINKED,
+        bounds=None,
+        region=None,
+        regularizer=L1(10.0),
+        method="auto",
+        geometry="auto",
+        maxfev=200,
+        tol=1e-3,
+        rng=0,
+        callback=None,
+        options=None,
+        policy=FaultPolicy("retry"),
+    )
+    assert setup.least is None  # kinks hide the contradiction
+    session = Session(setup)
+    session.open()
+    for query in session.ledger.wanted:
+        session.hear(Answer(query, 5.0))
+    session.settle()
+    x = np.full(2, 9.0)
+    worse = Point(x, KINKED.fun(x), KKT.unknown(9.0), setup.tol, setup.tol)
+    candidate = Candidate(setup.start.form.start(x), np.zeros(1), None)
+    _, certificate, point = session._least_violating(candidate, Certificate(7.0, 0.0, worse.kkt, 0), worse)
+    assert np.array_equal(point.x, setup.start.x)
+    assert math.isclose(certificate.fun, 5.0 + 10.0 * np.abs(point.x).sum())
