@@ -244,7 +244,7 @@ def test_every_query_lies_in_a_ball(noise):
     np.testing.assert_allclose(found.x, np.full(5, 5**-0.5), atol=0.05)
 
 
-@seeds(range(6), ())
+@seeds(range(6), range(6, 12))
 def test_roots_on_the_unit_box_end_in_a_corner(seed):
     found = minimize(roots, np.full(5, 0.5), bounds=[(0.0, 1.0)] * 5, maxfev=300, rng=seed)
     assert roots(found.x) <= -1.0 + 1e-3

@@ -110,13 +110,13 @@ class Modelled(Solver[ModelledState]):
         if state.rows is None or belief.centre is not state.measured:
             state = self._arrived(state, terrain, belief.centre)
         assert state.rows is not None
-        here = Here.at(terrain, state.rows, belief, state.radius, state.gradient_size * self._typical(state))
+        here = Here.at(terrain, state.rows, belief, state.radius, state.gradient_size * self._typical(state), state.surprise)
         state = self._measured(state, here)
         if state.repeats or self._asks_for_noise(state):
             return replace(state, asked=belief.centre, trial=None, repeats=state.repeats or 1)
         if (belief.is_flat and len(belief.values) > 1) or belief.is_plateau:  # the values say nothing yet: go farther
             state = replace(state, radius=2.0 * state.radius, last_length=math.inf)
-            return self._look(state, terrain, here) or self._stuck(state, belief.centre)
+            return self._any_look(state, terrain, here) or self._stuck(state, belief.centre)
         if state.gradient_size == 0.0 and len(belief.values) > belief.dimension * (1 if belief.is_exact else CONSTANTS.noisy_looks):
             state = self._sized(state)
         ignorant = here.slope.error**2 > CONSTANTS.ignorance * here.slope.stationarity**2
@@ -135,7 +135,7 @@ class Modelled(Solver[ModelledState]):
             return look  # before one believes what was not measured
         if step.gain <= CONSTANTS.rounding * EPS * abs(belief.value):
             state = replace(state, radius=CONSTANTS.shrinkage * state.radius)
-            return self._look(state, terrain, here) or self._stuck(state, belief.centre)
+            return self._any_look(state, terrain, here) or self._stuck(state, belief.centre)
         trial = Trial(step.gain, belief.foretold(step.point).deviation, float(np.linalg.norm(step.point - here.centre)))
         return replace(state, asked=step.point, trial=trial)
 
@@ -186,7 +186,7 @@ class Modelled(Solver[ModelledState]):
         )
 
     def _size_here(self, state: ModelledState, belief: Quadratic) -> float:
-        """How large a gradient has surely been: the one here, or the mean slope of the way from the start, which some point has at least."""
+        """How large a gradient has surely been: the one here, or the mean slope of the way from the start, which some point has."""
         if belief.is_exact:
             return float(np.linalg.norm(belief.gradient)) / self._typical(state)
         here = float(belief.gradient @ belief.gradient) - float(np.trace(belief.covariance))
@@ -222,6 +222,10 @@ class Modelled(Solver[ModelledState]):
             return replace(state, asked=seen_again(belief, covariance, fresh), trial=None)
         point = looked_at(terrain, here, covariance, fresh, self._reach(state), belief.is_exact)
         return None if point is None else replace(state, asked=point, trial=None)
+
+    def _any_look(self, state: ModelledState, terrain: Terrain, here: Here) -> ModelledState | None:
+        """A look at what one acts on, else at what a certificate answers for."""
+        return self._look(state, terrain, here) or self._look(state, terrain, here, here.said.covariance)
 
     def _reach(self, state: ModelledState) -> float:
         """How far a look goes: half of what the next step may go; with noise as far as says most of the slope."""
@@ -329,7 +333,7 @@ class Modelled(Solver[ModelledState]):
         across = None if values is None else self._across(state, terrain, answer, len(values) // 2).seen(values, belief.noise)
         belief = belief if answer is belief.centre else belief.seen_from(answer, belief.length)
         rows = self._rows(state, terrain, belief.centre)
-        here = Here.at(terrain, rows, belief, state.radius, across=across)
+        here = Here.at(terrain, rows, belief, state.radius, surprise=state.surprise, across=across)
         x = terrain.outward(belief.centre)
         z, multipliers = form.start(x), like(here.said.multipliers[: len(state.multipliers)], state.multipliers)
         gradient = like(here.said.gradient / state.units, x)
@@ -349,7 +353,7 @@ class Modelled(Solver[ModelledState]):
         if belief.is_exact or state.has_missed:
             return belief.centre
         rows = self._rows(state, terrain, belief.centre)
-        here = Here.at(terrain, rows, belief, state.radius, state.gradient_size * self._typical(state))
+        here = Here.at(terrain, rows, belief, state.radius, state.gradient_size * self._typical(state), state.surprise)
         model, covered = Model(belief.centre, here.slope.gradient, belief.hessian), min(state.radius, self._longest(state))
         step = Stepper(terrain).minimiser(model, rows, covered, state.bend)
         return step.point if step.gain > 0.0 else belief.centre

@@ -64,13 +64,21 @@ class Here:
 
     @classmethod
     def at(
-        cls, terrain: Terrain, rows: Rows, belief: Quadratic, radius: float, largest: float = math.inf, across: Across | None = None
+        cls,
+        terrain: Terrain,
+        rows: Rows,
+        belief: Quadratic,
+        radius: float,
+        largest: float = math.inf,
+        surprise: float = 1.0,
+        across: Across | None = None,
     ) -> "Here":
-        """largest: the largest gradient so far, per unit of u; infinite where all is to be known. across: what is known of f off the
-        equalities."""
+        """largest: the largest gradient so far, per unit of u; infinite where all is to be known. surprise: the mean square of what values
+        missed their forecasts by, in standard deviations. across: what is known of f off the equalities."""
         u = belief.centre
         active = _Active.of(rows, terrain.lower - u, terrain.upper - u, TOUCHING * radius)
         sure = CONSTANTS.pressed * (1.0 + 2.0 / max(len(belief.values) - 1, 1))  # few values do not even tell their own spread
+        sure *= math.sqrt(max(surprise, 1.0))
 
         def slope(gradient: np.ndarray, covariance: np.ndarray) -> Slope:
             gradient = gradient if across is None else across.completed(gradient)
@@ -193,14 +201,16 @@ def looked_at(terrain: Terrain, here: Here, covariance: np.ndarray, fresh: np.nd
     t, largest = _least_known(covariance, fresh)
     if downwards and float(here.slope.gradient @ t) > 0.0:
         t = -t
+    axis = np.zeros(len(t))
+    axis[np.argmax(np.diagonal(covariance))] = 1.0  # in a corner bounds leave little of other directions
     lower, upper = terrain.lower - here.centre, terrain.upper - here.centre
     allowed = max(LOOSE, 1.01 * here.rows.distance(here.rows.value))
     for _ in range(SHORTENINGS):
         blocked = (reach * t > upper) | (reach * t < lower)
         t = np.where(blocked & ((reach * -t <= upper) & (reach * -t >= lower)), -t, t)
         best, most = here.centre, 0.0
-        for side in (1.0, -1.0):
-            point, left, _ = terrain.restored(here.centre + side * reach * t, here.rows, LOOK_RESTORATIONS)
+        for direction in (t, -t, axis, -axis):
+            point, left, _ = terrain.restored(here.centre + reach * direction, here.rows, LOOK_RESTORATIONS)
             way = point - here.centre
             told = math.sqrt(max(float(way @ (covariance @ way)), 0.0)) if left <= allowed else 0.0
             if told > most:

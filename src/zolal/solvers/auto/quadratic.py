@@ -92,7 +92,7 @@ class Quadratic:
         return new
 
     def repeated(self, values: np.ndarray) -> "Quadratic":
-        """After more values at the centre that are not all the same: from now on values have noise, and what looked like a grain was none."""
+        """After more values at the centre that are not all the same: values have noise, and what looked like a grain was none."""
         seen = self.told(self.centre, values)._merged()
         share = seen.repeats.square / seen.repeats.number / self.amplitude
         scales = seen.scales._replace(noise=min(max(share, self.least), 1.0)) if self.is_exact else seen.scales

@@ -16,6 +16,7 @@ from zolal.solvers.auto.programme import Rows, nearest
 RESTORATIONS, HALVINGS = 20, 8
 CHORD = 0.1  # of the violation: where a step leaves more, its linearization is not used again
 START_ATTEMPTS, START_VIOLATION, START_SPREAD = 6, 1e-9, 1e-2
+FAR_START = 3.0  # units per root of the dimension: a feasible point so far from the start may have nearer ones
 START_STREAM = 2  # random numbers that are none of the run's
 TIGHT = 1e-13  # the violation, in units of the variables' scale, at which there is nothing left to restore
 
@@ -127,7 +128,18 @@ class Terrain:
             found, left, _ = self.restored(self._least_squares(near))
             if left < least:
                 best, least = found, left
-        return best
+        return self._nearer_start(u, best) if least <= START_VIOLATION else best
+
+    def _nearer_start(self, u: np.ndarray, found: np.ndarray) -> np.ndarray:
+        """The feasible point, or half the way back again and again: where rows are flat, a step of Gauss and Newton goes far."""
+        way = float(np.linalg.norm(found - u))
+        while way > FAR_START * np.sqrt(len(u)):
+            point, left, _ = self.restored(0.5 * (u + found))
+            nearer = float(np.linalg.norm(point - u))
+            if left > START_VIOLATION or nearer > 0.75 * way:
+                break
+            found, way = point, nearer
+        return found
 
     def _least_squares(self, u: np.ndarray) -> np.ndarray:
         """The end of a trust-region method for the squares of what the rows are violated by."""
