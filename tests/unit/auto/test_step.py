@@ -118,6 +118,18 @@ def test_multipliers_make_the_models_gradient_vanish_at_the_end():
     assert np.linalg.norm(model.slope(step.point) + rows.jacobian.T @ step.multipliers) <= 0.1 * np.linalg.norm(model.gradient)
 
 
+def test_a_curvature_that_leads_nowhere_is_forgotten():
+    """Kept from steps with other multipliers, it may call a direction flat along which the model rises."""
+    terrain = terrain_of("sphere")
+    centre = np.eye(D)[0]
+    model = Model(centre, np.array([0.0, 0.05, 0.0, 0.0, 0.0, 0.0]), 2.6 * np.eye(D))
+    wrong = np.zeros((D, D))
+    wrong[2, 2], wrong[1, 2], wrong[2, 1] = -8.0, 0.1, 0.1
+    steps = [Stepper(terrain).minimiser(model, terrain.rows(centre), 0.4, bend) for bend in (wrong, np.zeros((D, D)))]
+    assert steps[1].gain > 1e-4
+    assert steps[0].gain >= 0.9 * steps[1].gain
+
+
 def test_numbers_that_no_factor_takes_end_in_no_step():
     terrain = terrain_of("nothing")
     for size in (1e-300, 1e150, 1e300):

@@ -67,6 +67,9 @@ class Stepper:
             except LinAlgError:  # numbers so large or small that no factor exists: there is no step to be had from them
                 break
             trial = self._feasible(model, u, rows, found.step, gain, allowed)
+            if trial is None and gain == 0.0 and bend.any():  # a curvature that leads nowhere is wrong: begin anew without it
+                bend = np.zeros_like(bend)
+                continue
             if trial is None:
                 break
             after, value, gained = trial
