@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.optimize import approx_fprime
 
 from zolal.bench import base, scaling
-from zolal.bench._cases import FAMILIES, NOISES, PER_SEED, case
+from zolal.bench._cases import FAMILIES, NOISES, PER_SEED, SMOOTH, case
 from zolal.bench.base import Claim, Counted, Finding, blinded, solve, spread
 from zolal.experiments import Campaign, Store
 from zolal.problem import Problem
@@ -93,7 +94,7 @@ def test_every_family_meets_every_noise_once_per_seed():
     facts = [case(number, small=True) for number in range(PER_SEED)]
     assert {(one.family, one.noise) for one in facts} == {(family, noise) for family in FAMILIES for noise in NOISES}
     assert all(one.dimension <= 8 for one in facts)
-    assert len(scaling.Grid(10).tasks()) == 300
+    assert len(scaling.Grid(10).tasks()) == 550
     quick = {task.arguments["number"] % len(FAMILIES) for task in scaling.Grid.quick(1).tasks()}
     assert quick == set(range(len(FAMILIES)))
 
@@ -112,6 +113,28 @@ def test_the_solution_of_a_case_is_feasible_and_the_noise_has_its_size(number):
     assert errors.std() <= largest * (drawn.level or 1.0)
     if drawn.noise == "additive":
         assert errors.std() >= 0.75 * drawn.level  # 7 standard errors of a standard deviation over 400
+
+
+@pytest.mark.parametrize("family", SMOOTH)
+@pytest.mark.parametrize("d", [5, 20])
+def test_no_feasible_point_near_the_solution_of_a_smooth_family_is_better(family, d):
+    problem = SMOOTH[family](d, 3)
+    rows = problem.constraints[0].jacobian_at(problem.solution)
+    best = problem.objective(problem.solution)
+    for t in np.random.default_rng(4).standard_normal((50, d)):
+        along = t - np.linalg.pinv(rows) @ (rows @ t)
+        for length in (1e-3, 0.1, 1.0):
+            assert problem.objective(problem.solution + length * along) > best
+    slope = approx_fprime(problem.solution, problem.objective, 1e-7)
+    assert np.linalg.norm(slope - np.linalg.pinv(rows) @ (rows @ slope)) <= 1e-3 * (1.0 + np.linalg.norm(slope))
+
+
+def test_a_smooth_case_may_have_a_unit_for_each_variable():
+    drawn = [case(number, small=True) for number in range(200)]
+    assert {one.own_units for one in drawn if one.family in SMOOTH} == {True, False}
+    assert not any(one.own_units for one in drawn if one.family not in SMOOTH)
+    sizes = next(np.abs(one.problem.x0) for one in drawn if one.own_units)
+    assert sizes.max() > 100 * sizes.min()
 
 
 def test_verdicts_on_points():

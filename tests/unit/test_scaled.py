@@ -11,8 +11,8 @@ from zolal.constraints import as_constraints
 from zolal.errors import InvalidArgumentError, UnsupportedError
 from zolal.problems import inventory, l1_box, probe, scaled, sphere_quadratic
 from zolal.problems.scaled import scaled_regularizer, scaled_set
-from zolal.regularizers import Regularizer
-from zolal.sets import ConvexSet
+from zolal.regularizers import L1, Regularizer
+from zolal.sets import Box, ConvexSet, L2Ball
 
 F, X, C = 3e4, 2e-2, 7e-3
 
@@ -68,6 +68,33 @@ def test_sparse_jacobians_and_products_alone_are_scaled(rng):
     x = rng.standard_normal(4)
     np.testing.assert_allclose(first.rows_at(X * x, 2), C / X * matrix.toarray())
     np.testing.assert_allclose(second.vjp_at(X * x, np.array([3.0])), C / X * 6.0 * x)
+
+
+def test_every_variable_may_have_its_own_factor(rng):
+    units = 10.0 ** rng.uniform(-3.0, 3.0, 4)
+    rows = LinearConstraint(rng.standard_normal((2, 4)), 1.0, 2.0)
+    problem = Problem(lambda x: float(x @ x), 4, rows, Box(-1.0, np.arange(1.0, 5.0)), x0=np.full(4, 0.5), solution=np.zeros(4))
+    other, x = scaled(problem, F, units, C), rng.uniform(-1.0, 1.0, 4)
+    assert other.objective(units * x) == pytest.approx(F * problem.objective(x), rel=1e-13)
+    np.testing.assert_allclose(other.region.project(units * 9.0), units * np.arange(1.0, 5.0), rtol=1e-13)
+    np.testing.assert_array_equal(other.x0, units * 0.5)
+    before, after = as_constraints(rows, 4)[0], other.constraints[0]
+    np.testing.assert_allclose(after.value_at(units * x), C * before.value_at(x), rtol=1e-12)
+    count = before.check_at(x)
+    np.testing.assert_allclose(after.rows_at(units * x, count) * units, C * before.rows_at(x, count), rtol=1e-12)
+
+
+@pytest.mark.parametrize("units", [np.array([1.0, 2.0]), np.array([1.0, 2.0, 0.0]), np.array([1.0, np.nan, 2.0])], ids=str)
+def test_factors_that_are_not_positive_or_too_few_are_refused(units):
+    with pytest.raises(InvalidArgumentError, match=r"`scaled\(variables=...\)` must be positive, one number or 3, got array"):
+        scaled(l1_box(3), variables=units)
+
+
+def test_what_cannot_have_a_factor_for_each_variable_is_named():
+    with pytest.raises(UnsupportedError, match="one factor for each variable; supported: WholeSpace, NonNegative, Box"):
+        scaled_set(L2Ball(1.0), np.ones(3))
+    with pytest.raises(UnsupportedError, match="one factor for each variable; supported: Zero"):
+        scaled_regularizer(L1(1.0), 1.0, np.ones(3))
 
 
 def test_what_cannot_be_scaled_is_named():

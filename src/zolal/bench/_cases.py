@@ -7,10 +7,18 @@ from typing import Any, final
 import numpy as np
 
 from zolal._array import Array
+from zolal.bench import _smooth
 from zolal.problem import Problem
 from zolal.problems import l1_box, probe, qcqp, scaled, simplex_lp, sparse_qcqp, sphere_quadratic
 
-FAMILIES = ("sphere", "simplex lp", "l1 box", "probe", "qcqp", "sparse qcqp")
+SMOOTH: dict[str, Callable[[int, int], Problem]] = {
+    "logistic": _smooth.logistic,
+    "log-sum-exp": _smooth.log_sum_exp,
+    "quartic": _smooth.quartic,
+    "exponentials": _smooth.exponentials,
+    "rosenbrock": _smooth.rosenbrock,
+}
+FAMILIES = ("sphere", "simplex lp", "l1 box", "probe", "qcqp", "sparse qcqp", *SMOOTH)
 NOISES = ("none", "additive", "samples", "multiplicative", "heavy tails")
 PER_SEED = len(FAMILIES) * len(NOISES)  # every family under every noise
 SMALL, LARGE = (5, 8, 13, 20, 32, 50), (100, 200)
@@ -24,7 +32,8 @@ OBJECTIVE, VARIABLES, CONSTRAINTS = 6.0, 3.0, 4.0  # decades up and down
 class Case:
     """One problem. family, noise: of the lists above. dimension: d. level: the noise as a part of the range.
 
-    objective, variables, constraints: the units, factors of f, x and c. far: whether the start is far instead of the problem's own.
+    objective, variables, constraints: the units, factors of f, x and c. own_units: whether each variable has one more factor of its own.
+    far: whether the start is far instead of the problem's own.
     problem: in those units, noisy. value: x -> f(x) + h(x), exactly. range: the larger of |f + h - optimum| at this start and at the
     problem's own.
     """
@@ -37,6 +46,7 @@ class Case:
     objective: float
     variables: float
     constraints: float
+    own_units: bool
     far: bool
     problem: Problem
     value: Callable[[Array], float]
@@ -48,7 +58,7 @@ class Case:
 
     def facts(self) -> dict[str, Any]:
         """What describes the case, as plain values."""
-        names = ("number", "family", "dimension", "noise", "level", "objective", "variables", "constraints", "far")
+        names = ("number", "family", "dimension", "noise", "level", "objective", "variables", "constraints", "own_units", "far")
         return {name: getattr(self, name) for name in names}
 
 
@@ -77,8 +87,10 @@ def case(number: int, small: bool = False) -> Case:
     span = max(abs(value(start) - best), abs(value(base.x0) - best))
     noisy = _with_noise(base, noise, level * span, start, np.random.default_rng([number, 0xA01]))
     f, x, c = (float(10.0**exponent) for exponent in exponents)
-    problem = scaled(replace(noisy, x0=start), f, x, c)
-    return Case(number, family, d, noise, level, f, x, c, far, problem, lambda y: f * value(y / x), f * span)
+    own_units = family in SMOOTH and bool(rng.random() < 0.5)
+    units = x * 10.0 ** rng.uniform(-VARIABLES, VARIABLES, d) if own_units else x
+    problem = scaled(replace(noisy, x0=start), f, units, c)
+    return Case(number, family, d, noise, level, f, x, c, own_units, far, problem, lambda y: f * value(y / units), f * span)
 
 
 def _dimensions(family: str, large: bool, small: bool) -> tuple[int, ...]:
@@ -97,7 +109,7 @@ def _plain(family: str, d: int, seed: int) -> Problem:
         "qcqp": lambda: qcqp(d, seed=seed),
         "sparse qcqp": lambda: sparse_qcqp(d, seed=seed),
     }
-    base = makers[family]()
+    base = SMOOTH[family](d, seed) if family in SMOOTH else makers[family]()
     fun, zero = base.objective, np.zeros(d)
     if base.sample is None:
         return replace(base, vectorized=False)

@@ -20,7 +20,7 @@ FEASIBLE_SHARE, NEAR_SHARE = 0.95, 0.90
 @final
 @dataclass(frozen=True)
 class Grid:
-    """What is run: every family under every noise once per seed, 300 problems for 10 seeds. small: 12 problems of few variables instead."""
+    """What is run: every family under every noise once per seed, 550 problems for 10 seeds. small: 22 problems of few variables instead."""
 
     seeds: int = 10
     small: bool = False
@@ -31,7 +31,7 @@ class Grid:
         return cls(seeds, True)
 
     def tasks(self) -> list[Task]:
-        numbers = range(0, self.seeds * 12 * 5, 5) if self.small else range(self.seeds * PER_SEED)  # 5 is prime to 6: no family is missed
+        numbers = range(0, self.seeds * 22 * 5, 5) if self.small else range(self.seeds * PER_SEED)  # 5 is prime to 11: no family is missed
         return [task(number, self.small) for number in numbers]
 
 
@@ -76,7 +76,8 @@ def run(campaign: Campaign, grid: Grid) -> Finding:
     lead = (
         f"{len(runs)} random problems with known solutions ({', '.join(FAMILIES)}; {'5 to 8' if grid.small else '5 to 200'} variables) in "
         f"random units: f times 10^U(-{OBJECTIVE:g}, {OBJECTIVE:g}), x times 10^U(-{VARIABLES:g}, {VARIABLES:g}), c times "
-        f"10^U(-{CONSTRAINTS:g}, {CONSTRAINTS:g}). Noise of 0 or 0.1 to 10 % of the range of f; the problem's own start or one far away; "
+        f"10^U(-{CONSTRAINTS:g}, {CONSTRAINTS:g}); in half of the smooth families each variable also times its own "
+        f"10^U(-{VARIABLES:g}, {VARIABLES:g}). Noise of 0 or 0.1 to 10 % of the range of f; the problem's own start or one far away; "
         f"budget max({PER_VARIABLE} d, {LEAST}) evaluations."
     )
     terms = (
@@ -120,6 +121,7 @@ COLUMNS = (
     "level",
     "factor of f",
     "of x",
+    "each its own",
     "of c",
     "start",
     "evaluations",
@@ -143,12 +145,12 @@ def _all(runs: list[dict[str, Any]]) -> Table:
 def line(run: dict[str, Any]) -> tuple[str, ...]:
     """A case as a row of text."""
     verdict = "diverged" if run["diverged"] else "met" if run["near"] else "not near" if run["feasible"] else "not feasible"
-    units = (f"{run[name]:.1e}" for name in ("objective", "variables", "constraints"))
+    f, x, c = (f"{run[name]:.1e}" for name in ("objective", "variables", "constraints"))
     results = ("not finite" if run[name] is None else f"{run[name]:.1e}" for name in ("violation", "gap"))
     head = (str(run["number"]), run["family"], str(run["dimension"]), run["noise"], f"{run['level']:.1e}")
     return (
         *head,
-        *units,
+        *(f, x, "yes" if run["own_units"] else "", c),
         "far" if run["far"] else "own",
         f"{run['evaluations']} of {run['budget']}",
         run["status"].lower(),

@@ -9,14 +9,16 @@ import numpy as np
 from zolal._array import Array
 from zolal._checks import positive
 from zolal.constraints import Constraint, as_constraints
-from zolal.errors import UnsupportedError
+from zolal.errors import InvalidArgumentError, UnsupportedError
 from zolal.problem import Problem
 from zolal.regularizers import L1, BlockSum, ElasticNet, GroupL2, Regularizer, Zero
 from zolal.sets import Box, ConvexSet, L1Ball, L2Ball, LqBall, NonNegative, Product, Simplex, WholeSpace
 
 
-def scaled(problem: Problem, objective: float = 1.0, variables: float = 1.0, constraints: float = 1.0) -> Problem:
+def scaled(problem: Problem, objective: float = 1.0, variables: float | np.ndarray = 1.0, constraints: float = 1.0) -> Problem:
     """The problem with y = variables * x in place of x, its objective times `objective` and its constraints times `constraints`.
+
+    variables: one factor, or, over the whole space, a box or what is not negative, one for each variable.
 
     F'(y; xi) = objective F(y/variables; xi),  h'(y) = objective h(y/variables),  c'(y) = constraints c(y/variables),  y in variables X
 
@@ -29,7 +31,7 @@ def scaled(problem: Problem, objective: float = 1.0, variables: float = 1.0, con
     True
     """
     a = positive("scaled(objective=...)", objective)
-    b = positive("scaled(variables=...)", variables)
+    b = _factors(variables, problem.dimension)
     c = positive("scaled(constraints=...)", constraints)
     fun, gradient = problem.objective, problem.gradient
     return dataclasses.replace(
@@ -45,7 +47,7 @@ def scaled(problem: Problem, objective: float = 1.0, variables: float = 1.0, con
     )
 
 
-def _scaled_constraint(part: Constraint, b: float, c: float) -> Constraint:
+def _scaled_constraint(part: Constraint, b: float | np.ndarray, c: float) -> Constraint:
     def product(y: Array, weights: Array) -> Array:
         return c / b * part.vjp_at(y / b, weights)
 
@@ -59,25 +61,38 @@ def _scaled_constraint(part: Constraint, b: float, c: float) -> Constraint:
     )
 
 
-def scaled_set(region: ConvexSet, factor: float) -> ConvexSet:
+def _factors(variables: float | np.ndarray, dimension: int) -> float | np.ndarray:
+    if np.ndim(variables) == 0:
+        return positive("scaled(variables=...)", variables)
+    factors = np.asarray(variables, dtype=float)
+    if factors.shape != (dimension,) or not (np.isfinite(factors) & (factors > 0.0)).all():
+        raise InvalidArgumentError(f"`scaled(variables=...)` must be positive, one number or {dimension}, got {variables!r}.")
+    return factors
+
+
+def scaled_set(region: ConvexSet, factor: float | np.ndarray) -> ConvexSet:
     """{factor * x : x in the set}."""
     match region:
         case WholeSpace() | NonNegative():
             return region
         case Box():
             return Box(factor * region.lower, factor * region.upper)
-        case L1Ball() | L2Ball() | LqBall() | Simplex():
-            return dataclasses.replace(region, radius=factor * region.radius)
-        case Product():
+        case L1Ball() | L2Ball() | LqBall() | Simplex() if np.ndim(factor) == 0:
+            return dataclasses.replace(region, radius=float(factor) * region.radius)
+        case Product() if np.ndim(factor) == 0:
             return Product([(scaled_set(part, factor), size) for part, size in region.parts])
+    if np.ndim(factor):
+        raise UnsupportedError(f"{region!r} cannot be scaled by one factor for each variable; supported: {_names(SETS[:3])}.")
     raise UnsupportedError(f"{region!r} cannot be scaled; supported: {_names(SETS)}.")
 
 
-def scaled_regularizer(h: Regularizer, a: float, b: float) -> Regularizer:
+def scaled_regularizer(h: Regularizer, a: float, b: float | np.ndarray) -> Regularizer:
     """y -> a h(y / b)."""
+    if isinstance(h, Zero):
+        return h
+    if isinstance(b, np.ndarray):
+        raise UnsupportedError(f"{h!r} cannot be scaled by one factor for each variable; supported: Zero.")
     match h:
-        case Zero():
-            return h
         case L1():
             return L1(a / b * h.weight)
         case ElasticNet():
