@@ -136,6 +136,7 @@ def test_noise_that_hides_the_objective_is_told_with_what_to_do(seed):
     res = zolal.minimize(noisy(lambda x: 0.0, 1.0, seed), np.zeros(4), maxfev=400, rng=seed)
     explained(res, Status.TOO_NOISY)
     assert "sample=" in res.message
+    np.testing.assert_array_equal(res.x, np.zeros(len(res.x)))  # nothing is known to be better than the start
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -153,7 +154,30 @@ def test_noise_that_leaves_the_objective_to_be_seen_does_not_stop_a_run(seed):
 
 
 def test_an_objective_that_does_not_react():
-    explained(zolal.minimize(lambda x: 3.0, np.zeros(4), rng=0), Status.NO_REACTION)
+    res = zolal.minimize(lambda x: 3.0, np.zeros(4), rng=0)
+    explained(res, Status.NO_REACTION)
+    np.testing.assert_array_equal(res.x, np.zeros(4))
+
+
+@pytest.mark.parametrize(("size", "status"), [(0.0, Status.NO_REACTION), (1e-200, Status.NO_REACTION), (1e100, Status.NO_IMPROVEMENT)])
+def test_sizes_that_have_no_squares_end_in_a_sentence(size, status):
+    res = zolal.minimize(lambda x: size * float((x - 1.0) @ (x - 1.0)), np.zeros(3), rng=0)
+    assert res.status is status
+    assert np.isfinite(res.x).all()
+
+
+@pytest.mark.parametrize("size", [1e-120, 1e-30, 1e30, 1e60])
+def test_any_size_that_has_a_square_is_solved(size):
+    res = zolal.minimize(lambda x: size * float((x - 1.0) @ (x - 1.0)), np.zeros(3), rng=0)
+    assert res.success
+    np.testing.assert_allclose(res.x, 1.0, atol=1e-2)
+
+
+def test_equalities_that_fix_everything_are_a_solution():
+    rows = zolal.Constraint(lambda x: np.array([x[0] * x[1] - 2.0, x[0] - x[1] - 1.0]), 0.0, 0.0)
+    res = zolal.minimize(lambda x: float(x @ x), np.array([3.0, 2.0]), constraints=rows, rng=0)
+    assert res.success
+    np.testing.assert_allclose(res.x, [2.0, 1.0], atol=1e-9)
 
 
 @pytest.mark.parametrize(

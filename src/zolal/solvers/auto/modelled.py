@@ -347,9 +347,14 @@ class Modelled(Solver[ModelledState]):
         return Certified(Candidate(z, multipliers, gradient), value, value_error, kkt, errors, here.said.deviations)
 
     def _answer(self, state: ModelledState, terrain: Terrain) -> np.ndarray:
-        """The centre; with noise the model's minimiser, as far from it as looks have gone, unless f may have no value there."""
+        """The centre; with noise the model's minimiser, as far from it as looks have gone, unless f may have no value there.
+
+        The start where no value has told it from any other point.
+        """
         belief = state.belief
         assert belief is not None
+        if belief.is_flat or self._is_hidden(state):
+            return state.first_point
         if belief.is_exact or state.has_missed:
             return belief.centre
         rows = self._rows(state, terrain, belief.centre)
