@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import Bounds, LinearConstraint
 
+from review_tools import seeds
 from zolal import Constraint, Problem, Status, minimize
 from zolal._hadamard import fwht
 from zolal.problems import inventory, l1_box, simplex_lp, sphere_quadratic
@@ -27,13 +28,13 @@ def probe(dimension, seed, noise=1e-3, scales=(1.0, 1.0, 1.0)):
     return lambda x: f(x) + F * noise * values.standard_normal() if noise else f(x), f, rows, X * solution, X * np.ones(dimension)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_the_noisy_probe_is_solved_to_a_half_percent(seed):
+@seeds(range(2), range(2, 4))
+def test_the_noisy_probe_is_solved_to_a_thousandth(seed):
     noisy, f, rows, solution, x0 = probe(50, seed)
-    found = minimize(noisy, x0, constraints=rows, method="auto", maxfev=3000, rng=seed)
-    assert f(found.x) <= 1.005 * f(solution)
+    found = minimize(noisy, x0, constraints=rows, method="auto", maxfev=1000, rng=seed)
+    assert f(found.x) <= 1.001 * f(solution)
     assert found.maxcv <= 1e-5
-    assert found.nfev <= 3000
+    assert found.nfev <= 1000
 
 
 @pytest.mark.parametrize("scales", [(1e6, 1e-3, 1e4), (1e-6, 1e3, 1e-4), (1e-6, 1e-3, 1e4)], ids=str)
