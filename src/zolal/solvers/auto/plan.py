@@ -10,7 +10,7 @@ import numpy as np
 from zolal.solvers.auto.across import Across
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import spanned, taken_out
-from zolal.solvers.auto.programme import Rows, steepest
+from zolal.solvers.auto.programme import Rows, nearest, steepest
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.terrain import Terrain
 
@@ -203,24 +203,36 @@ def looked_at(terrain: Terrain, here: Here, covariance: np.ndarray, fresh: np.nd
         t = -t
     axis = np.zeros(len(t))
     axis[np.argmax(np.diagonal(covariance))] = 1.0  # in a corner bounds leave little of other directions
-    lower, upper = terrain.lower - here.centre, terrain.upper - here.centre
     allowed = max(LOOSE, 1.01 * here.rows.distance(here.rows.value))
+
+    def told(way: np.ndarray) -> float:
+        return math.sqrt(max(float(way @ (covariance @ way)), 0.0))
+
     for _ in range(SHORTENINGS):
-        blocked = (reach * t > upper) | (reach * t < lower)
-        t = np.where(blocked & ((reach * -t <= upper) & (reach * -t >= lower)), -t, t)
         best, most = here.centre, 0.0
         for direction in (t, -t, axis, -axis):
-            point, left, _ = terrain.restored(here.centre + reach * direction, here.rows, LOOK_RESTORATIONS)
-            way = point - here.centre
-            told = math.sqrt(max(float(way @ (covariance @ way)), 0.0)) if left <= allowed else 0.0
-            if told > most:
-                best, most = point, told
-            if told > FAR_ENOUGH * reach * largest:
-                return best
+            way = _left_of(reach * direction, terrain, here)
+            if told(way) > most:
+                best, most = way, told(way)
+            if most > FAR_ENOUGH * reach * largest:
+                break
         if most > WORTHWHILE * reach * largest:
-            return best
+            point, left, _ = terrain.restored(here.centre + best, here.rows, LOOK_RESTORATIONS)
+            if left <= allowed and told(point - here.centre) > WORTHWHILE * reach * largest:
+                return point
         reach *= 0.25
     return None
+
+
+def _left_of(way: np.ndarray, terrain: Terrain, here: Here) -> np.ndarray:
+    """What bounds and linearized rows leave of a way from the centre; what is blocked there by a bound goes to its other side."""
+    lower, upper, rows = terrain.lower - here.centre, terrain.upper - here.centre, here.rows
+    blocked = ((way > upper) & (-way >= lower)) | ((way < lower) & (-way <= upper))
+    way = np.clip(np.where(blocked, -way, way), lower, upper)
+    if not len(rows.value):
+        return way
+    there = rows.at(rows.value + rows.jacobian @ way)
+    return way if there.violation == 0.0 else np.clip(way + nearest(there, lower - way, upper - way), lower, upper)
 
 
 def seen_again(belief: Quadratic, covariance: np.ndarray, fresh: np.ndarray) -> np.ndarray:
