@@ -353,7 +353,7 @@ class Modelled(Solver[ModelledState]):
         """
         belief = state.belief
         assert belief is not None
-        if belief.is_flat or self._is_hidden(state):
+        if self._is_hidden(state) or (belief.is_flat and not state.fallen > 0.0):
             return state.first_point
         if belief.is_exact or state.has_missed:
             return belief.centre
