@@ -59,11 +59,10 @@ class Rows:
 
 
 class Solution(NamedTuple):
-    """The step p, the multipliers of the rows (positive at an upper bound), and whether every row could hold."""
+    """The step p and the multipliers of the rows, positive at an upper bound."""
 
     step: np.ndarray
     multipliers: np.ndarray
-    holds: bool
 
 
 def solve(hessian: np.ndarray, gradient: np.ndarray, rows: Rows, lower: np.ndarray, upper: np.ndarray, unit: float) -> Solution:
@@ -78,14 +77,14 @@ def solve(hessian: np.ndarray, gradient: np.ndarray, rows: Rows, lower: np.ndarr
     if loose.all() and ((step >= lower) & (step <= upper)).all():
         multipliers = np.zeros(len(value))
         multipliers[equal] = prices
-        return Solution(step, multipliers, True)
+        return Solution(step, multipliers)
     return _by_daqp(hessian, gradient, rows, lower, upper, unit)
 
 
 def steepest(length: float, gradient: np.ndarray, rows: Rows, lower: np.ndarray, upper: np.ndarray, unit: float) -> Solution:
     """The minimiser of <gradient, p> + |p|^2/(2 length) over the linearized rows and the bounds: a projected step along -gradient."""
     if not len(rows.value):
-        return Solution(np.clip(-length * gradient, lower, upper), np.empty(0), True)
+        return Solution(np.clip(-length * gradient, lower, upper), np.empty(0))
     return solve(np.eye(len(gradient)) / length, gradient, rows, lower, upper, unit)
 
 
@@ -130,12 +129,11 @@ def _by_daqp(hessian: np.ndarray, gradient: np.ndarray, rows: Rows, lower: np.nd
     big = 1e29
     problem = (hessian / size, gradient / (size * unit), matrix, np.minimum(high, big), np.maximum(low, -big))
     step, _, answer, more = daqp.solve(*problem, kinds, primal_tol=TOLERANCE, iter_limit=20 * (d + len(scale)) + 200)
-    holds = answer in (SOLVED, RELAXED)
-    if not holds:
+    if answer not in (SOLVED, RELAXED):
         soft = kinds.copy()
         soft[d:] = SOFT + 0 * soft[d:]
         step, _, answer, more = daqp.solve(*problem, soft, primal_tol=TOLERANCE, iter_limit=20 * (d + len(scale)) + 200)
         if answer not in (SOLVED, RELAXED):
-            return Solution(np.zeros(d), np.zeros(len(scale)), False)
+            return Solution(np.zeros(d), np.zeros(len(scale)))
     multipliers = np.asarray(more["lam"])[d:] * size * unit / rows.lengths
-    return Solution(np.clip(np.asarray(step) * unit, lower, upper), multipliers, holds)
+    return Solution(np.clip(np.asarray(step) * unit, lower, upper), multipliers)

@@ -142,7 +142,7 @@ class Stepper:
         step = best.step
         if length > 1.05 * radius and not away.any():
             step = step * (radius / length)
-        return Solution(step, best.multipliers, best.holds), convex
+        return Solution(step, best.multipliers), convex
 
 
 def _next_price(seen: list[tuple[float, float]], radius: float) -> float:

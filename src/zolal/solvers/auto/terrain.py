@@ -13,7 +13,7 @@ from zolal.problem import SlackForm
 from zolal.sets import Box, ConvexSet, L2Ball, NonNegative, Product, Simplex, WholeSpace
 from zolal.solvers.auto.programme import Rows, nearest
 
-RESTORATIONS, HALVINGS = 20, 8
+RESTORATIONS, HALVINGS = 60, 8
 CHORD = 0.1  # of the violation: where a step leaves more, its linearization is not used again
 START_ATTEMPTS, START_VIOLATION, START_SPREAD = 6, 1e-9, 1e-2
 FAR_START = 3.0  # units per root of the dimension: a feasible point so far from the start may have nearer ones
@@ -201,7 +201,9 @@ class Terrain:
                     continue
                 u, value = found
                 before, left = left, rows.distance(value)
-                rows, fresh = (self.rows(u, value), True) if left > CHORD * before else (rows.at(value), False)
+                fresh = left > CHORD * before
+                rows = self.rows(u, value) if fresh else rows.at(value)
+                left = rows.distance(value)  # in the lengths of these rows
             except ConstraintError:
                 break
         return Restored(u, left, rows.value)
