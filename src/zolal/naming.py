@@ -155,7 +155,7 @@ def _by_name(bounds: Any) -> Any:
 
 
 def _is_pair(value: Any) -> bool:
-    return not isinstance(value, str) and hasattr(value, "__len__") and len(value) == 2
+    return not isinstance(value, str) and hasattr(value, "__len__") and np.ndim(value) == 1 and len(value) == 2
 
 
 def _names_of(value: Any) -> tuple[Any, ...] | None:

@@ -45,7 +45,7 @@ def too_few_evaluations(nfev: int, dimension: int) -> str:
     """What to do where a run ended before it could know a slope; empty where it could."""
     if nfev >= dimension + 2:
         return ""
-    return f"The start twice and once beside it along each variable are {dimension + 2} evaluations, and a run needs several times as many."
+    return f"A slope in {dimension} variables takes at least {dimension + 2} evaluations, and a run several times as many."
 
 
 def has_moved(x: Array, start: Array) -> bool:

@@ -159,6 +159,12 @@ def test_an_objective_that_does_not_react():
     np.testing.assert_array_equal(res.x, np.zeros(4))
 
 
+def test_a_plateau_that_only_a_ridge_interrupts_shows_no_reaction():
+    res = zolal.minimize(lambda x: 5.0 if 0.0 < x[0] < 0.3 else 1.0, np.zeros(2), maxfev=1000, rng=0)
+    assert res.status is Status.NO_REACTION
+    assert res.nfev < 100
+
+
 @pytest.mark.parametrize(("size", "status"), [(0.0, Status.NO_REACTION), (1e-200, Status.NO_REACTION), (1e100, Status.NO_IMPROVEMENT)])
 def test_sizes_that_have_no_squares_end_in_a_sentence(size, status):
     res = zolal.minimize(lambda x: size * float((x - 1.0) @ (x - 1.0)), np.zeros(3), rng=0)

@@ -136,6 +136,40 @@ def test_one_odd_value_at_the_start_brings_no_false_success(call, value):
     assert not found.success or bowl(found.x) <= 0.05
 
 
+def slanted(x):
+    return float(np.sum(np.arange(1.0, len(x) + 1.0) * (x - 1.0) ** 2))
+
+
+@pytest.mark.parametrize("penalty", [1e3, 1e4, 1e6, 1e8])
+@seeds(range(3), ())
+def test_a_penalty_for_what_failed_does_not_loosen_the_tolerance(penalty, seed):
+    found = minimize(lambda x: slanted(x) if x[0] >= 0.1 else penalty, np.array([0.15, 0.0, 0.0]), maxfev=300, rng=seed)
+    assert found.success
+    assert slanted(found.x) <= 1e-4
+
+
+@seeds(range(6), ())
+def test_nothing_is_claimed_where_no_second_value_ever_came(seed):
+    values, seen = np.random.default_rng(seed), set()
+
+    def fun(x):
+        if x.tobytes() in seen:
+            return np.nan
+        seen.add(x.tobytes())
+        return slanted(x) + 0.1 * values.standard_normal()
+
+    found = minimize(fun, np.zeros(2), maxfev=200, tol=0.1, rng=seed)
+    assert not found.success
+    assert np.isnan(found.fun_error)
+
+
+@seeds(range(4), ())
+def test_rounded_values_that_have_fallen_are_not_said_to_show_no_reaction(seed):
+    found = minimize(lambda x: round(slanted(x), 1), np.zeros(3), maxfev=300, rng=seed)
+    assert found.status in (Status.STALLED, Status.MAX_EVALUATIONS)
+    assert slanted(found.x) <= 0.05
+
+
 # A10: claims under noise
 
 

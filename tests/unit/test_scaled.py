@@ -84,9 +84,18 @@ def test_every_variable_may_have_its_own_factor(rng):
     np.testing.assert_allclose(after.rows_at(units * x, count) * units, C * before.rows_at(x, count), rtol=1e-12)
 
 
-@pytest.mark.parametrize("units", [np.array([1.0, 2.0]), np.array([1.0, 2.0, 0.0]), np.array([1.0, np.nan, 2.0])], ids=str)
+@pytest.mark.parametrize("kind", [scipy.sparse.csr_matrix, scipy.sparse.csr_array, np.asarray])
+def test_columns_of_sparse_jacobians_have_their_factors(kind, rng):
+    rows, units = rng.standard_normal((2, 3)), np.array([1e-3, 1.0, 1e3])
+    problem = Problem(lambda x: 0.0, 3, Constraint(lambda x: rows @ x, 0.0, 0.0, jac=lambda x: kind(rows)))
+    part = scaled(problem, F, units, C).constraints[0]
+    x = rng.standard_normal(3)
+    np.testing.assert_allclose(part.rows_at(units * x, part.check_at(units * x)), C * rows / units, rtol=1e-12)
+
+
+@pytest.mark.parametrize("units", [np.array([1.0, 2.0]), np.array([1.0, 2.0, 0.0]), np.array([1.0, np.nan, 2.0]), [1.0, "a", 2.0]], ids=str)
 def test_factors_that_are_not_positive_or_too_few_are_refused(units):
-    with pytest.raises(InvalidArgumentError, match=r"`scaled\(variables=...\)` must be positive, one number or 3, got array"):
+    with pytest.raises(InvalidArgumentError, match=r"`scaled\(variables=...\)` must be positive, one number or 3, got "):
         scaled(l1_box(3), variables=units)
 
 

@@ -66,7 +66,7 @@ def case(number: int, small: bool = False) -> Case:
     """The case of this number; families and noises take turns, all else is drawn. small: at most 8 variables.
 
     >>> case(7).family, case(7).noise, case(7).dimension == case(7).problem.dimension
-    ('simplex lp', 'additive', True)
+    ('log-sum-exp', 'none', True)
     """
     rng = np.random.default_rng([number, 0x5CA1E])
     family = FAMILIES[number % len(FAMILIES)]

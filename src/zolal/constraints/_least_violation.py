@@ -17,10 +17,8 @@ MOST_STEPS = 60  # along projected gradients, for other regions
 HALVINGS = 12
 FAR_STARTS = 4  # of a search, beside the point that is given
 FARTHER = 10.0  # each of them than the one before
-BESIDE, DIRECTIONS = (
-    (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0),
-    4,
-)  # lengths in sizes of x, and directions, in which a violation is looked at once more
+BESIDE = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0)  # lengths in sizes of x at which a violation is looked at once more
+DIRECTIONS = 4  # at each of them
 NEARER = 20  # halvings of the way to a point that satisfies the rows
 BETTER = 0.99  # of a violation: what counts as less
 MOST_DENSE = 200  # variables up to which steps within bounds are made by dense factors

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.sparse import diags, issparse
 
 from zolal._array import Array
 from zolal._checks import positive
@@ -55,16 +56,24 @@ def _scaled_constraint(part: Constraint, b: float | np.ndarray, c: float) -> Con
         lambda y: c * part.value_at(y / b),
         c * np.asarray(part.lower, dtype=float),
         c * np.asarray(part.upper, dtype=float),
-        jac=None if part.vjp is not None else lambda y: c / b * part.jacobian_at(y / b),
+        jac=None if part.vjp is not None else lambda y: _by_column(part.jacobian_at(y / b), c / b),
         vjp=None if part.vjp is None else product,
         name=part.name,
     )
 
 
+def _by_column(jacobian: Any, factors: float | np.ndarray) -> Any:
+    """The columns of a matrix, dense or sparse, times their factors."""
+    return jacobian @ diags(factors) if issparse(jacobian) and np.ndim(factors) else factors * jacobian
+
+
 def _factors(variables: float | np.ndarray, dimension: int) -> float | np.ndarray:
     if np.ndim(variables) == 0:
         return positive("scaled(variables=...)", variables)
-    factors = np.asarray(variables, dtype=float)
+    try:
+        factors = np.asarray(variables, dtype=float)
+    except (TypeError, ValueError):
+        factors = np.empty(0)
     if factors.shape != (dimension,) or not (np.isfinite(factors) & (factors > 0.0)).all():
         raise InvalidArgumentError(f"`scaled(variables=...)` must be positive, one number or {dimension}, got {variables!r}.")
     return factors

@@ -74,7 +74,7 @@ def test_a_value_that_does_not_come_again_changes_no_belief(value):
     state = replace(state_with(None), repeats=1)
     after = repeated(state, one(value))
     assert after.belief is state.belief
-    assert after.repeats == 0
+    assert (after.repeats, after.unanswered, after.is_repeated) == (0, 1, False)
     noisy = repeated(state, one(state.belief.value_there + 0.1))
     assert repeated(noisy, np.array([value, value])).belief is noisy.belief
 

@@ -42,8 +42,9 @@ class Constants:
     look_elsewhere: int = 16  # once there are plenty of points, one look in so many goes to a new one
     longest_look: float = 2.0  # of Delta, where a look may go with noise
     repeat_share: float = 0.125  # of the values under noise that are made twice
-    repeats: int = 4  # values at the start where two of them differ
+    repeats: int = 4  # values at the centre where two of them differ
 
+    unconfirmed: float = 3.0  # times the steepest move so far: as much of a gradient counts as large
     noisy_looks: int = 3  # per variable, before noisy values say how large slopes are
     farthest: float = 1e3  # the radius, in units times sqrt(d), at which a flat objective is given up
     endless: float = 1e15  # the way from the start, in units times sqrt(d), at which an objective that still falls counts as unbounded

@@ -32,6 +32,7 @@ def judged(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledS
     state, grown = _without_odd_start(state, belief.told(u, values))
     if trial is None:
         better = fallen > 2.0 * margin
+        state = _confirmed(state, belief, u, fallen - margin) if better else state
         return _settled(state, grown, u if better else belief.centre, state.radius)
     ratio = (fallen + margin) / (trial.gain + margin)
     if ratio > CONSTANTS.accepted:
@@ -39,10 +40,11 @@ def judged(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledS
         radius = (
             _growth((abs(fallen - trial.gain) + margin) / trial.gain) * state.radius if ratio > CONSTANTS.good and far else state.radius
         )
+        state = _confirmed(state, belief, u, fallen - margin)
         return _settled(replace(state, failures=0, last_length=trial.length), grown, u, radius)
     failures = state.failures + 1
     blame = trial.deviation < CONSTANTS.sure * trial.gain or failures >= CONSTANTS.patience
-    radius = CONSTANTS.shrinkage * min(state.radius, trial.length) if blame else state.radius
+    radius = max(CONSTANTS.shrinkage * min(state.radius, trial.length), state.plateau) if blame else state.radius
     return _settled(replace(state, failures=0 if blame else failures, has_failed=True), grown, belief.centre, radius)
 
 
@@ -52,7 +54,7 @@ def repeated(state: ModelledState, values: np.ndarray) -> ModelledState:
     assert belief is not None
     values = np.array([value for value in _usable(values) if not _absurd(belief, value)])
     if not len(values):
-        return replace(state, repeats=0, missing=state.missing + 1, is_repeated=state.missing > 0)
+        return replace(state, repeats=0, unanswered=state.unanswered + 1, has_missed=True)
     if belief.is_exact and (values == belief.value_there).all():
         return replace(state, repeats=0, is_repeated=True)
     state = replace(state, belief=belief.repeated(values), repeats=0, is_repeated=True, missing=0)
@@ -69,6 +71,12 @@ def _settled(state: ModelledState, belief: Quadratic, centre: np.ndarray, radius
     same = centre is belief.centre and 0.25 < ratio < 4.0
     belief = belief.fitted() if same and not belief.is_full else belief.moved(centre, radius)
     return replace(state, belief=belief, radius=radius)
+
+
+def _confirmed(state: ModelledState, belief: Quadratic, u: np.ndarray, fallen: float) -> ModelledState:
+    """With the slope of a move that f has surely fallen along, away from any plateau."""
+    way = float(np.linalg.norm(u - belief.centre))
+    return replace(state, steepest=max(state.steepest, fallen / way), plateau=0.0) if way > 0.0 else state
 
 
 def _growth(missed: float) -> float:

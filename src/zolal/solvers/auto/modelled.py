@@ -115,7 +115,7 @@ class Modelled(Solver[ModelledState]):
         if state.repeats or self._asks_for_noise(state):
             return replace(state, asked=belief.centre, trial=None, repeats=state.repeats or 1)
         if (belief.is_flat and len(belief.values) > 1) or belief.is_plateau:  # the values say nothing yet: go farther
-            state = replace(state, radius=2.0 * state.radius, last_length=math.inf)
+            state = replace(state, radius=2.0 * state.radius, plateau=2.0 * state.radius, last_length=math.inf)
             return self._any_look(state, terrain, here) or self._stuck(state, belief.centre)
         if state.gradient_size == 0.0 and len(belief.values) > belief.dimension * (1 if belief.is_exact else CONSTANTS.noisy_looks):
             state = self._sized(state)
@@ -141,12 +141,16 @@ class Modelled(Solver[ModelledState]):
 
     def _asks_for_noise(self, state: ModelledState) -> bool:
         """Whether it is time to evaluate the centre again: not before noise might matter to what is believed or done."""
-        return not state.is_repeated and (state.has_failed or self._seems_small(state))
+        return self._may_repeat(state) and (state.has_failed or self._seems_small(state))
+
+    @staticmethod
+    def _may_repeat(state: ModelledState) -> bool:
+        return not state.is_repeated and state.unanswered < CONSTANTS.patience
 
     @staticmethod
     def _stuck(state: ModelledState, centre: np.ndarray) -> ModelledState:
         """Where constraints leave no way to look along: no step can gain, and noise is all that is left to ask for."""
-        if not state.is_repeated:
+        if Modelled._may_repeat(state):
             return replace(state, asked=centre, trial=None, repeats=1)
         return replace(state, is_stuck=True, gain=0.0, gradient_size=state.gradient_size or 1.0)
 
@@ -186,9 +190,13 @@ class Modelled(Solver[ModelledState]):
         )
 
     def _size_here(self, state: ModelledState, belief: Quadratic) -> float:
-        """How large a gradient has surely been: the one here, or the mean slope of the way from the start, which some point has."""
+        """How large a gradient has surely been: the one here, or the mean slope of the way from the start, which some point has.
+
+        One that no move has confirmed counts little: it may come from a value that is no part of f, such as a penalty for what failed.
+        """
         if belief.is_exact:
-            return float(np.linalg.norm(belief.gradient)) / self._typical(state)
+            here, most = float(np.linalg.norm(belief.gradient)), CONSTANTS.unconfirmed * state.steepest
+            return (min(here, most) if most > 0.0 else here) / self._typical(state)
         here = float(belief.gradient @ belief.gradient) - float(np.trace(belief.covariance))
         way = float(np.linalg.norm(belief.centre - state.first_point))
         along = (state.fallen - self._doubt(belief)) / way if way > 0.0 else 0.0
@@ -228,12 +236,13 @@ class Modelled(Solver[ModelledState]):
         return self._look(state, terrain, here) or self._look(state, terrain, here, here.said.covariance)
 
     def _reach(self, state: ModelledState) -> float:
-        """How far a look goes: half of what the next step may go; with noise as far as says most of the slope."""
-        assert state.belief is not None
-        reach = CONSTANTS.look_radius * min(state.radius, state.last_length)
-        if state.belief.is_exact and not state.belief.grain:
-            return reach if math.isfinite(state.last_length) else CONSTANTS.look_lengths[state.k % 2] * reach
-        return CONSTANTS.look_lengths[state.k % 2] * self._longest(state)
+        """How far a look goes: half of what the next step may go; with noise as far as says most of the slope; with a grain the longer."""
+        belief = state.belief
+        assert belief is not None
+        reach, turn = CONSTANTS.look_radius * min(state.radius, state.last_length), CONSTANTS.look_lengths[state.k % 2]
+        if belief.is_exact and not belief.grain:
+            return reach if math.isfinite(state.last_length) else turn * reach
+        return turn * (max(reach, self._longest(state)) if belief.is_exact else self._longest(state))
 
     @staticmethod
     def _longest(state: ModelledState) -> float:
@@ -254,8 +263,11 @@ class Modelled(Solver[ModelledState]):
         if state.belief is None:
             return None
         root = math.sqrt(len(state.units))
-        if state.radius > CONSTANTS.farthest * root and (state.belief.is_flat or self._is_hidden(state)):
-            return Status.NO_REACTION if state.belief.is_flat else Status.TOO_NOISY
+        if state.radius > CONSTANTS.farthest * root:
+            if self._is_hidden(state):
+                return Status.TOO_NOISY
+            if state.belief.is_flat or state.belief.is_plateau:
+                return Status.STALLED if state.fallen > 0.0 else Status.NO_REACTION
         if float(np.linalg.norm(state.belief.centre - state.first_point)) > CONSTANTS.endless * root:
             return Status.UNBOUNDED
         shortest = CONSTANTS.shortest * max(1.0, float(np.max(np.abs(state.belief.centre))))

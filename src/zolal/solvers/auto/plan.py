@@ -209,7 +209,7 @@ def looked_at(terrain: Terrain, here: Here, covariance: np.ndarray, fresh: np.nd
         return math.sqrt(max(float(way @ (covariance @ way)), 0.0))
 
     for _ in range(SHORTENINGS):
-        best, most = here.centre, 0.0
+        best, most = 0.0 * t, 0.0
         for direction in (t, -t, axis, -axis):
             way = _left_of(reach * direction, terrain, here)
             if told(way) > most:

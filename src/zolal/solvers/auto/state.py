@@ -39,9 +39,12 @@ class ModelledState(State):
     failures: int = 0  # steps in a row that were not accepted
     has_failed: bool = False  # whether a step ever was not
     repeats: int = 0  # more values that are asked for at the centre
-    is_repeated: bool = False  # whether some point was evaluated twice, which tells whether there is noise
+    unanswered: int = 0  # times that such a value did not come
+    is_repeated: bool = False  # whether some point has given two values, which tells whether there is noise
+    steepest: float = 0.0  # the mean slope of a move, per unit of u, that f has surely fallen along: the largest so far
     missing: int = 0  # evaluations in a row that gave no value
     has_missed: bool = False  # whether any gave none
+    plateau: float = 0.0  # the radius that a plateau around the centre asks for
     last_length: float = math.inf  # of the last step that was accepted
     is_stuck: bool = False  # whether there is nothing left to evaluate
     surprise: float = 1.0  # the mean square of what values missed their forecasts by, in standard deviations, lately
