@@ -169,3 +169,23 @@ def test_surprises_are_remembered_longer_under_noise(noise, kept):
     missed = 2.0 * np.hypot(state.belief.foretold(STEP).value_deviation, own)
     assert judged(state, STEP, one(foretold + missed)).surprise == pytest.approx(7.0 * kept + 4.0 * (1.0 - kept), rel=1e-6)
     assert CONSTANTS.surprise_memory < CONSTANTS.noisy_surprise_memory < 1.0
+
+
+@pytest.mark.parametrize(("first", "kept"), [(1e20, 3), (5.0, 4)])
+def test_a_first_value_that_is_absurd_beside_the_next_three_is_forgotten(first, kept):
+    problem = Problem(lambda x: 0.0, 2)
+    state = Modelled().init(problem, np.zeros(2), 0)
+    belief = Quadratic.start(np.zeros(2), first, 0.3)
+    state = replace(state, belief=belief, first_value=first, radius=0.3, gradient_size=1e20)
+    for point, value in zip(0.1 * np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), (1.0, 1.5, 1.7), strict=True):
+        state = judged(replace(state, trial=None), point, one(value))
+    assert len(state.belief.values) == kept
+    assert (state.first_value == first) == (kept == 4)
+    assert (state.gradient_size == 0.0) == (kept == 3)
+
+
+def test_a_move_along_which_f_has_fallen_confirms_a_slope():
+    state = state_with(Trial(0.2, 0.01, 0.3))
+    after = judged(state, STEP, one(state.belief.value - 0.2))
+    assert after.steepest == pytest.approx(0.2 / np.linalg.norm(STEP))
+    assert judged(state, STEP, one(state.belief.value + 1.0)).steepest == 0.0

@@ -235,3 +235,45 @@ def test_what_was_never_measured_across_a_bound_is_owed_by_the_certificate():
     assert seen.said.error <= 0.1
     blind = Here.at(terrain, terrain.rows(x), belief_at(x, gradient + 1e-2, noise=0.01, directions=np.eye(D)[1:]), 0.1)
     assert blind.said.error >= 1e3 * blind.believed.error
+
+
+def test_in_a_corner_a_look_goes_along_an_axis_where_the_diagonal_is_known():
+    """At 0 in the positive orthant: with the slope along (1, ..., 1) known, what is left has mixed signs, which bounds forbid."""
+    x = np.zeros(D)
+    terrain = terrain_of(x, region=Box(0.0, 1.0))
+    here = Here.at(terrain, terrain.rows(x), belief_at(x, np.ones(D)), 0.1)
+    diagonal = np.ones(D) / np.sqrt(D)
+    covariance = np.eye(D) - np.outer(diagonal, diagonal)
+    for seed in range(10):
+        point = looked_at(terrain, here, covariance, np.random.default_rng(seed).standard_normal(D), 0.1, True)
+        assert point is not None
+        assert point @ covariance @ point > 0.01 * (point @ point)
+        assert (point >= 0.0).all()
+
+
+def test_surprises_loosen_what_presses():
+    """A gradient that presses against a bound by a few of its errors does so no longer where forecasts were wrong by as many."""
+    x = np.zeros(2)
+    terrain = terrain_of(x, region=Box(0.0, 1.0))
+    belief = belief_at(x, np.array([0.3, -1.0]), noise=0.05, n=30)
+    calm, surprised = (Here.at(terrain, terrain.rows(x), belief, 0.1, surprise=surprise).believed for surprise in (1.0, 1e4))
+    assert surprised.error > calm.error
+
+
+def test_constraints_are_asked_little_for_a_look():
+    calls = []
+
+    def rows(x):
+        calls.append(1)
+        return np.array([x @ x, x[0] * x[1]])
+
+    curved = Constraint(rows, -np.inf, np.array([1.0, 0.2]), jac=lambda x: np.array([2 * x, [x[1], x[0], 0.0, 0.0, 0.0]]))
+    x = np.full(D, 1.0 / np.sqrt(D))
+    terrain = terrain_of(x, [curved])
+    here = Here.at(terrain, terrain.rows(x), belief_at(x, -np.ones(D)), 0.1)
+    for seed in range(20):
+        calls.clear()
+        point = looked_at(terrain, here, np.eye(D), np.random.default_rng(seed).standard_normal(D), 0.1, True)
+        assert point is not None
+        assert terrain.values(point)[0] <= 1.0 + 1e-9
+        assert len(calls) <= 10
