@@ -42,6 +42,7 @@ class Constants:
     look_elsewhere: int = 16  # once there are plenty of points, one look in so many goes to a new one
     longest_look: float = 2.0  # of Delta, where a look may go with noise
     repeat_share: float = 0.125  # of the values under noise that are made twice
+    many_variables: int = 30  # with which the start is evaluated twice at once, which then costs little
     repeats: int = 4  # values at the centre where two of them differ
 
     unconfirmed: float = 3.0  # times the steepest move so far: as much of a gradient counts as large

@@ -140,8 +140,12 @@ class Modelled(Solver[ModelledState]):
         return replace(state, asked=step.point, trial=trial)
 
     def _asks_for_noise(self, state: ModelledState) -> bool:
-        """Whether it is time to evaluate the centre again: not before noise might matter to what is believed or done."""
-        return self._may_repeat(state) and (state.has_failed or self._seems_small(state))
+        """Whether it is time to evaluate the centre again: not before noise might matter to what is believed or done.
+
+        With many variables that is at once, since it matters to where the first looks go, of which there are many.
+        """
+        matters = state.has_failed or self._seems_small(state) or len(state.units) >= CONSTANTS.many_variables
+        return self._may_repeat(state) and matters
 
     @staticmethod
     def _may_repeat(state: ModelledState) -> bool:
