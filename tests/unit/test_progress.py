@@ -5,28 +5,13 @@ import io
 import numpy as np
 
 import zolal
+from prepared import prepared
 from zolal import progress
-from zolal.minimize import prepare
 from zolal.running import Session
 
 
 def session():
-    arguments = dict(bounds=None, constraints=(), region=None, regularizer=None, sample=None, vectorized=False, gradient=None)
-    return Session(
-        prepare(
-            lambda x: float(x @ x),
-            np.ones(2),
-            **arguments,
-            method="mdlal",
-            geometry="auto",
-            maxfev=1000,
-            tol=1e-3,
-            rng=0,
-            callback=None,
-            options=dict(step_size=0.1),
-            policy=zolal.faults.FaultPolicy(),
-        )
-    )
+    return Session(prepared(lambda x: float(x @ x), np.ones(2), method="mdlal", options=dict(step_size=0.1)))
 
 
 def test_the_line_tells_evaluations_rate_time_left_objective_violation_and_residual():

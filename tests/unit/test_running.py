@@ -5,10 +5,10 @@ import math
 import numpy as np
 from scipy.optimize import NonlinearConstraint
 
+from prepared import prepared
 from zolal.certify import Certificate
 from zolal.faults import Answer, FaultPolicy
 from zolal.kkt import KKT
-from zolal.minimize import prepare
 from zolal.regularizers import L1
 from zolal.running import Session
 from zolal.solvers.base import Candidate
@@ -18,22 +18,7 @@ KINKED = NonlinearConstraint(lambda x: np.abs(x - [0.3, 0.7]).sum() + 0.1 * np.a
 
 
 def test_the_value_at_a_start_that_violates_less_has_its_regularizer():
-    setup = prepare(
-        lambda x: 5.0,
-        np.ones(2),
-        constraints=KINKED,
-        bounds=None,
-        region=None,
-        regularizer=L1(10.0),
-        method="auto",
-        geometry="auto",
-        maxfev=200,
-        tol=1e-3,
-        rng=0,
-        callback=None,
-        options=None,
-        policy=FaultPolicy("retry"),
-    )
+    setup = prepared(lambda x: 5.0, np.ones(2), constraints=KINKED, regularizer=L1(10.0), maxfev=200, policy=FaultPolicy("retry"))
     assert setup.least is None  # kinks hide the contradiction
     session = Session(setup)
     session.open()

@@ -18,7 +18,16 @@ SMOOTH: dict[str, Callable[[int, int], Problem]] = {
     "exponentials": _smooth.exponentials,
     "rosenbrock": _smooth.rosenbrock,
 }
-FAMILIES = ("sphere", "simplex lp", "l1 box", "probe", "qcqp", "sparse qcqp", *SMOOTH)
+MAKERS: dict[str, Callable[[int, int], Problem]] = {
+    "sphere": lambda d, seed: sphere_quadratic(d, seed=seed),
+    "simplex lp": lambda d, seed: simplex_lp(d, seed=seed),
+    "l1 box": lambda d, seed: l1_box(d, seed=seed),
+    "probe": lambda d, seed: probe(d, noise=0.0, seed=seed),
+    "qcqp": lambda d, seed: qcqp(d, seed=seed),
+    "sparse qcqp": lambda d, seed: sparse_qcqp(d, seed=seed),
+    **SMOOTH,
+}
+FAMILIES = tuple(MAKERS)
 NOISES = ("none", "additive", "samples", "multiplicative", "heavy tails")
 PER_SEED = len(FAMILIES) * len(NOISES)  # every family under every noise
 SMALL, LARGE = (5, 8, 13, 20, 32, 50), (100, 200)
@@ -101,15 +110,7 @@ def _dimensions(family: str, large: bool, small: bool) -> tuple[int, ...]:
 
 def _plain(family: str, d: int, seed: int) -> Problem:
     """The problem with its mean as objective, on one point."""
-    makers: dict[str, Callable[[], Problem]] = {
-        "sphere": lambda: sphere_quadratic(d, seed=seed),
-        "simplex lp": lambda: simplex_lp(d, seed=seed),
-        "l1 box": lambda: l1_box(d, seed=seed),
-        "probe": lambda: probe(d, noise=0.0, seed=seed),
-        "qcqp": lambda: qcqp(d, seed=seed),
-        "sparse qcqp": lambda: sparse_qcqp(d, seed=seed),
-    }
-    base = SMOOTH[family](d, seed) if family in SMOOTH else makers[family]()
+    base = MAKERS[family](d, seed)
     fun, zero = base.objective, np.zeros(d)
     if base.sample is None:
         return replace(base, vectorized=False)

@@ -16,7 +16,7 @@ def judged(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledS
     assert belief is not None
     values = _usable(values)
     value = float(values.mean()) if len(values) else math.nan
-    if not math.isfinite(value) or _absurd(belief, value):
+    if not math.isfinite(value) or _is_absurd(value, belief.values):
         shorter = CONSTANTS.retreat * min(state.radius, float(np.linalg.norm(u - belief.centre)))
         accident = trial is None and state.missing == 0  # one look may fail by chance
         return replace(state, radius=state.radius if accident else shorter, failures=0, missing=state.missing + 1, has_missed=True)
@@ -36,12 +36,10 @@ def judged(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledS
         return _settled(state, grown, u if better else belief.centre, state.radius)
     ratio = (fallen + margin) / (trial.gain + margin)
     if ratio > CONSTANTS.accepted:
-        far = trial.length > 0.8 * state.radius
-        radius = (
-            _growth((abs(fallen - trial.gain) + margin) / trial.gain) * state.radius if ratio > CONSTANTS.good and far else state.radius
-        )
+        may_grow = ratio > CONSTANTS.good and trial.length > 0.8 * state.radius
+        growth = _growth((abs(fallen - trial.gain) + margin) / trial.gain) if may_grow else 1.0
         state = _confirmed(state, belief, u, fallen - margin)
-        return _settled(replace(state, failures=0, last_length=trial.length), grown, u, radius)
+        return _settled(replace(state, failures=0, last_length=trial.length), grown, u, growth * state.radius)
     failures = state.failures + 1
     blame = trial.deviation < CONSTANTS.sure * trial.gain or failures >= CONSTANTS.patience
     radius = max(CONSTANTS.shrinkage * min(state.radius, trial.length), state.plateau) if blame else state.radius
@@ -52,7 +50,7 @@ def repeated(state: ModelledState, values: np.ndarray) -> ModelledState:
     """After more values at the centre: where they are the old one there is no noise, else a few more tell how much."""
     belief = state.belief
     assert belief is not None
-    values = np.array([value for value in _usable(values) if not _absurd(belief, value)])
+    values = np.array([value for value in _usable(values) if not _is_absurd(value, belief.values)])
     if not len(values):
         return replace(state, repeats=0, unanswered=state.unanswered + 1, has_missed=True)
     if belief.is_exact and (values == belief.value_there).all():
@@ -99,10 +97,6 @@ def _without_odd_start(state: ModelledState, belief: Quadratic) -> tuple[Modelle
 
 def _usable(values: np.ndarray) -> np.ndarray:
     return values[np.isfinite(values) & (np.abs(values) < CONSTANTS.largest_value)]
-
-
-def _absurd(belief: Quadratic, value: float) -> bool:
-    return len(belief.values) > 1 and _is_absurd(value, belief.values)
 
 
 def _is_absurd(value: float, others: np.ndarray) -> bool:

@@ -212,8 +212,8 @@ def looked_at(terrain: Terrain, here: Here, covariance: np.ndarray, fresh: np.nd
         best, most = 0.0 * t, 0.0
         for direction in (t, -t, axis, -axis):
             way = _left_of(reach * direction, terrain, here)
-            if told(way) > most:
-                best, most = way, told(way)
+            if (tells := told(way)) > most:
+                best, most = way, tells
             if most > FAR_ENOUGH * reach * largest:
                 break
         if most > WORTHWHILE * reach * largest:

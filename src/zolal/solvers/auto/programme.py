@@ -131,7 +131,7 @@ def _by_daqp(hessian: np.ndarray, gradient: np.ndarray, rows: Rows, lower: np.nd
     step, _, answer, more = daqp.solve(*problem, kinds, primal_tol=TOLERANCE, iter_limit=20 * (d + len(scale)) + 200)
     if answer not in (SOLVED, RELAXED):
         soft = kinds.copy()
-        soft[d:] = SOFT + 0 * soft[d:]
+        soft[d:] = SOFT
         step, _, answer, more = daqp.solve(*problem, soft, primal_tol=TOLERANCE, iter_limit=20 * (d + len(scale)) + 200)
         if answer not in (SOLVED, RELAXED):
             return Solution(np.zeros(d), np.zeros(len(scale)))

@@ -89,7 +89,7 @@ class Quadratic:
         )
         if new.is_exact == self.is_exact:  # else other columns are needed
             factor = self._factor
-            object.__setattr__(new, "_kept", factor.grown(self._row(factor, point, len(values)), mean - self._origin))
+            object.__setattr__(new, "_kept", factor.grown(self._row(factor, point, len(values)), mean - self.value_there))
         return new
 
     def repeated(self, values: np.ndarray) -> "Quadratic":
@@ -162,15 +162,10 @@ class Quadratic:
         if not self.is_exact:
             return False
         there = np.einsum("ij,ij->i", self._offsets, self._offsets) >= PLATEAU**2
-        same = there & (self.values == self._origin)
+        same = there & (self.values == self.value_there)
         if np.sum(same) < min(self.dimension, np.sum(there)) or not same.any():
             return False
         return bool(np.linalg.matrix_rank(self._offsets[same]) == np.linalg.matrix_rank(self._offsets[there]))
-
-    @property
-    def value_there(self) -> float:
-        """What was evaluated nearest to the centre."""
-        return self._origin
 
     @property
     def is_exact(self) -> bool:
@@ -203,7 +198,7 @@ class Quadratic:
         number = len(self.values)
         chosen = np.unique(np.linspace(0, number - 1, min(number, CONSTANTS.search_points)).astype(int))
         some = np.sort(np.argsort(np.linalg.norm(self.points - self.centre, axis=1), kind="stable")[chosen])
-        values = self.values[some] - self._origin
+        values = self.values[some] - self.value_there
         offsets = (self.points[some] - self.centre) / self.length
         return Likelihood(offsets, values, self.weights[some], self.repeats, self.least).climbed(self.scales)
 
@@ -244,7 +239,7 @@ class Quadratic:
     @property
     def value(self) -> float:
         """v, the value at the centre."""
-        return self._origin + self._factor.mean
+        return self.value_there + self._factor.mean
 
     @property
     def value_error(self) -> float:
@@ -351,8 +346,8 @@ class Quadratic:
         return max(self.scales.noise, self.least)
 
     @cached_property
-    def _origin(self) -> float:
-        """A value near the centre, from which all are counted, so that little is lost to rounding."""
+    def value_there(self) -> float:
+        """What was evaluated nearest to the centre; all values are counted from it, so that little is lost to rounding."""
         return float(self.values[np.argmin(np.linalg.norm(self.points[: self.built] - self.centre, axis=1))])
 
     @property
@@ -372,7 +367,7 @@ class Quadratic:
             offsets = (self.points[: self.built] - self.centre) / self.length
             noise = self._rho / self.weights[: self.built]
             covariance = matrix(offsets @ offsets.T, self.dimension, self.scales, noise)
-            values = self.values - self._origin
+            values = self.values - self.value_there
             factor = Factor.built(covariance, offsets, values, not self.is_exact)
             for number in range(self.built, len(values)):
                 factor = factor.grown(self._row(factor, self.points[number], float(self.weights[number])), float(values[number]))
