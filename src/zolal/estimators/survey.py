@@ -68,14 +68,14 @@ class Survey:
         return points_in_rows(self, indices)
 
     def kept(self, values: np.ndarray) -> np.ndarray:
-        """Which directions have all their values; a forward difference needs that at its base, too."""
-        missing = {self.probes[i].direction for i in np.flatnonzero(np.isnan(values))}
+        """Which directions have all their values; a forward difference needs that at the first base, too."""
+        missing = {self.probes[i].direction for i in np.flatnonzero(np.isnan(values)) if self.probes[i].base == 0}
         based = None in missing and not self.optional and not any(probe.length < 0.0 for probe in self.probes)
         return np.asarray([not based and j not in missing for j in range(self.directions.count)])
 
     def is_shared(self, i: int) -> bool:
-        """Whether every direction needs the i-th value: those at the bases themselves."""
-        return self.probes[i].direction is None and not self.optional
+        """Whether every direction needs the i-th value: those at the first base itself."""
+        return self.probes[i].direction is None and self.probes[i].base == 0 and not self.optional
 
     def with_bases(self, bases: tuple[Array, ...]) -> "Survey":
         return replace(self, bases=bases)

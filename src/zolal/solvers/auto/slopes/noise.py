@@ -45,6 +45,10 @@ class Noise(ABC):
     def read(self, survey: Survey, values: np.ndarray, anchor: Anchor | None, curvature: Weighted) -> Reading:
         """The answers to `survey`. curvature: the mean curvature of f so far."""
 
+    def least_rise(self, survey: Survey, values: np.ndarray, anchor: Anchor) -> float:
+        """By how much f has surely risen since the anchor: the least value less the highest there. Means say nothing of explosions."""
+        return float(np.nanmin(values)) - anchor.highest
+
     def num_directions(self, dimension: int, gain: float, steps: int) -> int:
         """Directions of the next batch: few at first, then d/64, so that steps and knowledge keep pace; more where gains are small.
 

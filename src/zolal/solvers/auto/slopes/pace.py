@@ -54,11 +54,12 @@ def paced_by_sample(pace: Pace, move: Move, reading: Reading, rise: float, feasi
     of_f = max(plain, CONSTANTS.sampled_curvature_memory * pace.of_f)
     curvature = plain + move.bend / max(move.divergence, 1e-300)
     curvature *= 1.0 + reading.directions.dimension / reading.directions.count
+    if rise > 0.0 and move.step_size * curvature > CONSTANTS.too_long and feasible:  # f is curved otherwise where it began
+        return pace._replace(step_size=adapted(move.step_size, curvature, worse=True, better=False)), True
     largest = max(curvature, pace.largest)
     lately = max(curvature, CONSTANTS.sampled_curvature_memory * pace.curvature, CONSTANTS.least_sampled_curvature * largest)
     step_size = min(CONSTANTS.sampled_growth * pace.step_size, 1.0 / lately) if lately > 0.0 else 2.0 * pace.step_size
-    worse = rise > 0.0 and move.step_size * curvature > CONSTANTS.too_long and feasible
-    return Pace(step_size, lately, largest, of_f), worse
+    return Pace(step_size, lately, largest, of_f), False
 
 
 def adapted(step_size: float, curvature: float, worse: bool, better: bool) -> float:

@@ -1,5 +1,6 @@
 """The points that a run stands on: where a step began, what the step foretold, and the mean of all."""
 
+import math
 from typing import NamedTuple
 
 from zolal._array import Array
@@ -8,7 +9,7 @@ from zolal._array import Array
 class Anchor(NamedTuple):
     """A point that has been measured: x, and whether it satisfied the constraints.
 
-    base: the point next to x, around which differences stay in X. value: f there, with its variance.
+    base: the point next to x, around which differences stay in X. value: f there, with its variance. highest: of all values around it.
     """
 
     x: Array
@@ -16,6 +17,7 @@ class Anchor(NamedTuple):
     value: float
     variance: float
     feasible: bool
+    highest: float = math.inf
 
 
 class Move(NamedTuple):

@@ -70,12 +70,18 @@ class Sampled(Noise):
         at_x, at_anchor, halfway, at_start, at_returned = (float(value) for value in values[:5])
         spread = self.variance / directions.dimension
         fresh = 1.0 if anchor.value == 0.0 else CONSTANTS.value_weight
-        value = anchor.value + fresh * (at_returned - at_start - anchor.value)
-        variance = (1.0 - fresh) ** 2 * anchor.variance + fresh**2 * spread * norm(returned - start) ** 2
+        value, variance = anchor.value, anchor.variance
+        if not math.isnan(at_returned - at_start):
+            value += fresh * (at_returned - at_start - value)
+            variance = (1.0 - fresh) ** 2 * variance + fresh**2 * spread * norm(returned - start) ** 2
         second = 4.0 * (at_x + at_anchor - 2.0 * halfway)
         change_variance = spread * norm(x - before) ** 2
         change = at_x - at_anchor
         return Reading(directions, slopes, noises, value, variance, change, change_variance, curvature, everywhere, x, None, second)
+
+    def least_rise(self, survey: Survey, values: np.ndarray, anchor: Anchor) -> float:
+        """As one sample has seen it, where it has looked at both points."""
+        return float(values[0] - values[1]) if len(survey.bases) > 1 else -math.inf
 
     def num_directions(self, dimension: int, gain: float, steps: int) -> int:
         return max(CONSTANTS.sampled_directions, dimension // CONSTANTS.directions_share)

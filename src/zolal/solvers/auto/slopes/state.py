@@ -36,6 +36,7 @@ class SlopesState(State):
     start: Anchor | None = None
     anchor: Anchor | None = None  # where the last step began
     move: Move | None = None
+    lost: int = 0  # steps in a row that led to where f has no value
     error: float = math.inf  # two standard errors of the stationarity
     best: Candidate
     mean: Mean | None = None  # where samples make the iterates jump about
