@@ -11,13 +11,13 @@ part of a method.
 import cProfile
 import pstats
 
-from zolal.evaluate import VectorizedEvaluator
+from zolal.evaluation.evaluate import VectorizedEvaluator
 from zolal.experiments import attack, fairness, qcqp
 from zolal.experiments._quadratic import QuadraticEvaluator
-from zolal.loop import run
 from zolal.problems import qcqp as dense
-from zolal.recording import Recorder
-from zolal.stopping import MaxEvaluations
+from zolal.runs.loop import run
+from zolal.runs.recording import Recorder
+from zolal.runs.stopping import MaxEvaluations
 
 D = 2**12
 

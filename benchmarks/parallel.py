@@ -13,11 +13,11 @@ import numpy as np
 import psutil
 
 import zolal
-from zolal.crews import as_crew
 from zolal.directions import Rademacher
 from zolal.estimators import QueryBatch
-from zolal.evaluate import Crew, evaluate
-from zolal.faults import Ledger
+from zolal.evaluation.crews import as_crew
+from zolal.evaluation.evaluate import Crew, evaluate
+from zolal.evaluation.faults import Ledger
 from zolal.problem import Problem
 
 PAUSE = 0.005  # seconds per evaluation

@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 from scipy.optimize import NonlinearConstraint
 
 import zolal
-from zolal.checkpoint._files import read_lines
+from zolal.runs.checkpoint._files import read_lines
 
 X0 = np.array([0.5, -0.5, 0.25])
 SPHERE = NonlinearConstraint(lambda x: x @ x, 1.0, 1.0, jac=lambda x: 2 * x)

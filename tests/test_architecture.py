@@ -1,6 +1,7 @@
-"""The layer rule of DESIGN.md: a module imports only from strictly lower layers, or from base.py or a private module of its own package.
+"""The rule of docs/design.md: a module imports only from strictly lower levels, or from base.py or a private module of its own package.
 
-The modules of a package inside a package, such as `solvers.auto`, are parts of one thing and may import each other, without a cycle.
+The modules of some packages, and of a package inside a package such as `solvers.auto`, are parts of one thing and may import each other,
+without a cycle.
 """
 
 import ast
@@ -15,54 +16,36 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "zolal"
 
-LAYERS = {
-    "_array": 0,
+LEVELS = {
     "errors": 0,
-    "_checks": 0.1,  # its one sentence is an exception of `errors`
-    "_hadamard_kernels": 0.2,
+    "tables": 0,
     "sets": 1,
     "regularizers": 1,
     "schedules": 1,
+    "directions": 1,
+    "result": 1,
+    "campaigns": 1,
     "mirror": 2,
-    "directions": 2,
     "constraints": 2,
-    "result": 2,
+    "estimators": 2,
     "problem": 3,
-    "estimators": 3,
-    "lagrangian": 3,
-    "theory": 3,
-    "theory.multistage": 3.1,  # puts the stages' constants into the settings of one run
-    "naming": 3.5,  # turns problems of named variables into problems of arrays
-    "kkt": 3.5,  # estimates from the values of an estimator's batch
-    "solvers": 4,
-    "solvers.multistage": 4.1,  # its stages are runs of Algorithm 1
-    "beginning": 5,
-    "interrupts": 5,
-    "faults": 5,
-    "recording": 5,
-    "stopping": 5,
-    "methods": 5,
-    "evaluate": 5.1,  # its answers are kept in a ledger of `faults`
-    "loop": 5.5,  # these two read the evaluations of batches
-    "certify": 5.5,
-    "crews": 5.5,  # who makes the calls that `evaluate` hands out
-    "theory.estimate": 5.5,  # measures the theory's constants; `zolal.theory` loads it only when asked for
-    "verdict": 5.5,  # what the end of a run is called
-    "running": 5.6,
-    "checkpoint": 5.7,  # these two watch a session of `running`
-    "progress": 5.7,
-    "opening": 5.8,
-    "minimize": 6,
-    "problems": 6,
-    "tables": 1,
-    "experiments": 7,
-    "bench": 7.5,  # its runs are tasks of a campaign of `experiments`
-    "asktell": 6.5,  # takes the arguments that `minimize` takes
-    "report": 8,
-    "__init__": 8,  # the package's front: everything but the command line
-    "cli": 9,
+    "kkt": 3,
+    "naming": 4,
+    "evaluation": 4,
+    "problems": 4,
+    "theory": 5,
+    "solvers": 6,
+    "methods": 7,
+    "runs": 8,
+    "doors": 9,
+    "experiments": 10,
+    "bench": 10,
+    "report": 11,
+    "__init__": 11,
+    "cli": 12,
 }
-PRIVATE = 0.5  # other private modules at the top, such as _roots
+GROUND = 0  # private modules at the top, such as _roots, and what they stand on; they may import each other
+PARTS = ("campaigns", "evaluation", "theory", "runs", "doors")  # packages whose modules are parts of one thing and import each other
 
 MODULES = {path.relative_to(SOURCE).with_suffix("").as_posix().replace("/", "."): path for path in sorted(SOURCE.rglob("*.py"))}
 OPTIONAL = ("typer", "rich", "jinja2", "cvxpy", "torch", "sklearn", "dask", "distributed", "cloudpickle", "pooch", "art")
@@ -79,11 +62,9 @@ def inner_package(module: str) -> str | None:
     return ".".join(parts[:2]) if len(parts) > 2 else None
 
 
-def layer(module: str) -> float:
-    if module in LAYERS:
-        return LAYERS[module]
+def level(module: str) -> int:
     name = top(module)
-    return LAYERS.get(name, PRIVATE) if name.startswith("_") else LAYERS[name]
+    return LEVELS.get(name, GROUND) if name.startswith("_") else LEVELS[name]
 
 
 def imported(path: Path) -> set[str]:
@@ -112,23 +93,23 @@ def own_imports(path: Path) -> set[str]:
 
 
 def allowed(module: str, other: str) -> bool:
-    if layer(other) < layer(module):
+    if level(other) < level(module) or level(other) == level(module) == GROUND:
         return True
     if "." not in other or top(other) != top(module):
         return False
-    if inner_package(module) is not None and inner_package(module) == inner_package(other):
+    if top(module) in PARTS or (inner_package(module) is not None and inner_package(module) == inner_package(other)):
         return True
     name = other.split(".")[-1]
     return module == f"{top(module)}.__init__" or name == "base" or (name.startswith("_") and name != "__init__")
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_a_module_has_a_layer(module):
-    assert top(module) in LAYERS or top(module).startswith("_"), f"{module} is missing in the table of layers"
+def test_a_module_has_a_level(module):
+    assert top(module) in LEVELS or top(module).startswith("_"), f"{module} is missing in the table of levels"
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_a_module_imports_only_from_lower_layers(module):
+def test_a_module_imports_only_from_lower_levels(module):
     wrong = [other for other in own_imports(MODULES[module]) if not allowed(module, other)]
     assert not wrong, f"zolal.{module} must not import {wrong}"
 
@@ -146,19 +127,20 @@ def test_imports_have_no_cycle():
 def test_the_rule_finds_what_it_forbids():
     assert not allowed("sets.box", "mirror.base")
     assert not allowed("sets.box", "sets.l1_ball")
-    assert not allowed("loop", "certify")
+    assert not allowed("problem", "evaluation.faults")
+    assert allowed("runs.session", "runs.loop")
     assert allowed("sets.box", "sets.base")
     assert allowed("mirror.euclidean", "mirror._proximal")
     assert allowed("solvers.auto.slopes.solver", "solvers.auto.slopes.step")
-    assert not allowed("solvers.mdlal", "solvers.auto.slopes.step")
-    assert not allowed("solvers.auto.slopes.step", "solvers.mdlal")
+    assert not allowed("solvers.mdlal.algorithm1", "solvers.auto.slopes.step")
+    assert not allowed("solvers.auto.slopes.step", "solvers.mdlal.algorithm1")
 
 
 @pytest.mark.parametrize("module", [name for name in MODULES if top(name) != "cli"])
 def test_nothing_below_the_command_line_prints_but_the_progress_line(module):
     calls = [node.func for node in ast.walk(ast.parse(MODULES[module].read_text())) if isinstance(node, ast.Call)]
     assert not [call for call in calls if isinstance(call, ast.Name) and call.id == "print"]
-    if module != "progress":
+    if module != "runs.progress":
         assert not [name for name in imported(MODULES[module]) if top(name) == "rich"]
         assert not re.search(r"sys\.(stdout|stderr)", MODULES[module].read_text())
 

@@ -1,8 +1,9 @@
 """zolal: constrained optimization when all you can do is evaluate."""
 
 from zolal import directions, estimators, mirror, problems, regularizers, schedules, sets, solvers, theory
-from zolal.asktell import Optimizer
 from zolal.constraints import Constraint
+from zolal.doors.asktell import Optimizer
+from zolal.doors.minimize import minimize
 from zolal.errors import (
     CheckpointError,
     CheckpointWarning,
@@ -12,7 +13,6 @@ from zolal.errors import (
     UnsupportedError,
     ZolalError,
 )
-from zolal.minimize import minimize
 from zolal.mirror import bregman_step
 from zolal.problem import Problem
 from zolal.result import Result, Status

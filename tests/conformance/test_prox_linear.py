@@ -11,7 +11,7 @@ from registry import DIMENSION, SETS
 from zolal.mirror import Euclidean, bregman_step
 from zolal.regularizers import L1, Zero
 from zolal.sets import LqBall, Simplex, WholeSpace
-from zolal.solvers._prox_linear import DualBall, Sides
+from zolal.solvers.baselines.prox_linear import DualBall, Sides
 
 LIMITS = [[0.0], [np.inf], [0.4], [0.0, 0.0, 0.0], [np.inf, np.inf], [0.0, np.inf, 0.4], [0.3, np.inf, 0.2, np.inf]]
 EXACT_SETS = [region for region in SETS if not isinstance(region, LqBall)]  # cvxpy is not exact enough on power cones

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from registry import PROBLEMS, SOLVERS
-from zolal.evaluate import MapEvaluator
+from zolal.evaluation.evaluate import MapEvaluator
 
 STEPS = 4
 

@@ -8,8 +8,8 @@ import pytest
 
 from zolal import cli
 from zolal.bench import qcqp, sparse
+from zolal.campaigns import Task
 from zolal.cli import bench as command
-from zolal.experiments import Task
 
 
 def run(*arguments):

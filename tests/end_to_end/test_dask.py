@@ -11,11 +11,11 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import zolal
-from zolal.crews import as_crew
 from zolal.directions import Rademacher
 from zolal.estimators import QueryBatch
-from zolal.evaluate import evaluate
-from zolal.faults import Ledger
+from zolal.evaluation.crews import as_crew
+from zolal.evaluation.evaluate import evaluate
+from zolal.evaluation.faults import Ledger
 from zolal.problem import Problem
 
 distributed = pytest.importorskip("distributed")

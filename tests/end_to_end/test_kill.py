@@ -12,8 +12,8 @@ from numpy.testing import assert_array_equal
 from scipy.optimize import NonlinearConstraint
 
 import zolal
-from zolal.checkpoint import folder as folders
-from zolal.crews.processes import AHEAD
+from zolal.evaluation.crews.processes import AHEAD
+from zolal.runs.checkpoint import folder as folders
 
 FORK = multiprocessing.get_context("fork")
 SPHERE = NonlinearConstraint(lambda x: x @ x, 1.0, 1.0, jac=lambda x: 2 * x)

@@ -11,8 +11,8 @@ import pytest
 from scipy.optimize import NonlinearConstraint
 
 import zolal
-from zolal.checkpoint import read_run
 from zolal.report.run_page import _trailing_mean, run_page, write_run_page
+from zolal.runs.checkpoint import read_run
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 EVIL = "<script>document.title='stolen'</script><img src=x onerror=document.title='stolen'>\"'&"

@@ -15,8 +15,9 @@ import pytest
 from PIL import Image
 
 from zolal import cli
+from zolal.campaigns import Task
 from zolal.errors import ZolalError
-from zolal.experiments import Task, qcqp
+from zolal.experiments import qcqp
 from zolal.experiments.qcqp import FINE, Grid
 
 COMMAND = str(Path(sys.executable).parent / "zolal")

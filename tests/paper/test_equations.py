@@ -11,11 +11,11 @@ from zolal import Problem, theory
 from zolal.directions import Gaussian, Rademacher, Sphere
 from zolal.estimators import Memory, Momentum, TwoPoint
 from zolal.kkt import euclidean_residual, gradient_mapping, kkt_measures, regularity_constant
-from zolal.lagrangian import augmented_lagrangian, penalized_multipliers, smooth_part, update_multipliers
 from zolal.mirror import Euclidean, SmoothedLq, bregman_step
 from zolal.regularizers import L1, Zero
 from zolal.sets import Box, L2Ball, NonNegative, WholeSpace
 from zolal.solvers import MDLAL
+from zolal.solvers.mdlal.lagrangian import augmented_lagrangian, penalized_multipliers, smooth_part, update_multipliers
 
 D = 5
 

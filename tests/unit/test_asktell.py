@@ -9,7 +9,7 @@ from scipy.optimize import NonlinearConstraint
 
 import zolal
 from zolal.errors import CheckpointError
-from zolal.evaluate import draw_sample
+from zolal.evaluation.evaluate import draw_sample
 
 X0 = np.array([0.5, -0.5, 0.25])
 ARGUMENTS = dict(

@@ -11,7 +11,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import zolal
 from zolal.estimators import TwoPoint
-from zolal.evaluate import MapEvaluator
+from zolal.evaluation.evaluate import MapEvaluator
 from zolal.problems import sphere_quadratic
 from zolal.regularizers import GroupL2
 from zolal.sets import Box, Simplex

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import NonlinearConstraint
 
-from zolal.beginning import begun
 from zolal.methods import as_method
 from zolal.problem import Problem
+from zolal.runs.beginning import begun
 
 PLAIN = as_method("mdlal", "auto", dict(step_size=0.1)).solver  # whose start is x0 itself
 RESTORING = SimpleNamespace(restores=True, init=PLAIN.init)

@@ -9,7 +9,7 @@ from scipy.optimize import approx_fprime
 from zolal.bench import base, scaling
 from zolal.bench._cases import FAMILIES, NOISES, PER_SEED, SMOOTH, case
 from zolal.bench.base import Claim, Counted, Finding, blinded, solve, spread
-from zolal.experiments import Campaign, Store
+from zolal.campaigns import Campaign, Store
 from zolal.problem import Problem
 from zolal.problems import l1_box, probe, qcqp
 from zolal.report import report_bench

@@ -5,7 +5,7 @@ import pytest
 
 from zolal.bench import conditioning
 from zolal.bench.conditioning import ROWS, Grid, Row, measure, quadratic
-from zolal.experiments import Campaign, Store, Task
+from zolal.campaigns import Campaign, Store, Task
 
 
 @pytest.mark.parametrize("kappa", [1.0, 1e4])

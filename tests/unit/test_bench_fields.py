@@ -14,8 +14,8 @@ from zolal.bench._given import Given
 from zolal.bench._reference import nearest, reference
 from zolal.bench._standing import claims, median, share, tables
 from zolal.bench._trial import Trial
+from zolal.campaigns import Campaign, Store, Task
 from zolal.errors import InvalidArgumentError
-from zolal.experiments import Campaign, Store, Task
 from zolal.report import report_bench
 from zolal.report._field_profiles import LOOKS, ratios
 

@@ -10,7 +10,7 @@ from zolal.bench._apart import call_apart
 from zolal.bench._contest import FAMILIES, SpentError, Witness, contest
 from zolal.bench._contestants import METHODS, NEEDS, available, measure
 from zolal.bench.peers import Grid, Run
-from zolal.experiments import Campaign, Store, Task
+from zolal.campaigns import Campaign, Store, Task
 from zolal.report import report_bench
 from zolal.report._profiles import LOOKS, shares
 

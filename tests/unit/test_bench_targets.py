@@ -5,7 +5,7 @@ import pytest
 
 from registry import DIGIT, PEOPLE
 from zolal.bench import _quadratics, attack, fairness, probe, qcqp, sparse
-from zolal.experiments import Campaign, Store, Task
+from zolal.campaigns import Campaign, Store, Task
 from zolal.problems import AttackSet
 from zolal.problems import fairness as fairness_problem
 from zolal.problems import qcqp as dense

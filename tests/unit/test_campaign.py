@@ -11,8 +11,8 @@ import time
 
 import pytest
 
+from zolal.campaigns import Campaign, Store, Task
 from zolal.errors import InvalidArgumentError, WorkerError
-from zolal.experiments import Campaign, Store, Task
 
 CHOICE = dict(step_size=0.08, dual_step=1.0, momentum=0.5, delta=1e-2)
 
@@ -98,7 +98,7 @@ def test_a_process_that_dies_is_told(tmp_path):
 def test_a_killed_campaign_goes_on_where_it_was(tmp_path):
     """A real process, killed without warning in the middle of its runs."""
     code = (
-        "import sys; from pathlib import Path; from test_campaign import task, silent; from zolal.experiments import Campaign, Store\n"
+        "import sys; from pathlib import Path; from test_campaign import task, silent; from zolal.campaigns import Campaign, Store\n"
         "Campaign(Store(Path(sys.argv[1])), 1, '1', silent).complete([task(seed, 40_000) for seed in range(200)])"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}

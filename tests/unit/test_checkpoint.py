@@ -15,12 +15,12 @@ from scipy.optimize import LinearConstraint, NonlinearConstraint
 import zolal
 from kept_runs import X0, Counted, bowl, check_same, check_whole, solve
 from registry import PROBLEMS, SOLVERS
-from zolal.checkpoint import folder as folders
-from zolal.checkpoint._codec import read_record, write_record
-from zolal.checkpoint._files import Lines, read_lines, replace_file
 from zolal.errors import CheckpointError, CheckpointWarning
-from zolal.evaluate import MapEvaluator
-from zolal.running import Snapshot
+from zolal.evaluation.evaluate import MapEvaluator
+from zolal.runs.checkpoint import folder as folders
+from zolal.runs.checkpoint._codec import read_record, write_record
+from zolal.runs.checkpoint._files import Lines, read_lines, replace_file
+from zolal.runs.session import Snapshot
 
 FORK = multiprocessing.get_context("fork")
 
@@ -121,7 +121,7 @@ def test_nothing_in_the_folder_is_pickle(tmp_path):
         json.loads(path.read_text())
 
 
-@pytest.mark.parametrize("path", ["os:system", "zolal.minimize:minimize", "builtins:eval", "zolal.running:Session"])
+@pytest.mark.parametrize("path", ["os:system", "zolal.doors.minimize:minimize", "builtins:eval", "zolal.runs.session:Session"])
 def test_a_state_can_name_records_of_zolal_alone(tmp_path, path):
     tree = np.frombuffer(json.dumps({"record": path, "fields": {"command": "true"}}).encode(), dtype=np.uint8)
     np.savez(tmp_path / "state.npz", tree=tree)

@@ -14,11 +14,11 @@ from numpy.testing import assert_array_equal
 from scipy.optimize import NonlinearConstraint
 
 import zolal
-from zolal.crews import ExecutorCrew, ProcessCrew, as_crew
 from zolal.directions import Rademacher
 from zolal.estimators import QueryBatch
-from zolal.evaluate import evaluate
-from zolal.faults import FaultPolicy, Ledger
+from zolal.evaluation.crews import ExecutorCrew, ProcessCrew, as_crew
+from zolal.evaluation.evaluate import evaluate
+from zolal.evaluation.faults import FaultPolicy, Ledger
 from zolal.problem import Problem
 
 X0 = np.array([0.5, -0.5, 0.25])

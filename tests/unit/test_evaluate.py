@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 from zolal.directions import Gaussian
 from zolal.errors import ObjectiveError
 from zolal.estimators import QueryBatch, SampleKey
-from zolal.evaluate import MapEvaluator, VectorizedEvaluator, as_value, draw_sample
+from zolal.evaluation.evaluate import MapEvaluator, VectorizedEvaluator, as_value, draw_sample
 from zolal.problem import Problem
 
 D = 5

@@ -3,20 +3,20 @@
 import numpy as np
 import pytest
 
+from zolal.campaigns import Campaign, Store
 from zolal.errors import InvalidArgumentError
 from zolal.estimators import Momentum
-from zolal.evaluate import VectorizedEvaluator
-from zolal.experiments import Campaign, Store
+from zolal.evaluation.evaluate import VectorizedEvaluator
 from zolal.experiments import attack as experiment
 from zolal.experiments._lockstep import attack_all
 from zolal.experiments._square import has_square_attack, square_attack
-from zolal.loop import run
 from zolal.problems._softmax import SoftmaxClassifier
 from zolal.problems.attack import AttackSet
-from zolal.recording import Recorder
+from zolal.runs.loop import run
+from zolal.runs.recording import Recorder
+from zolal.runs.stopping import MaxEvaluations
 from zolal.schedules import InverseSqrt
 from zolal.solvers import MDLAL
-from zolal.stopping import MaxEvaluations
 
 needs_art = pytest.mark.skipif(not has_square_attack(), reason="needs adversarial-robustness-toolbox: pip install 'zolal[bench]'")
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from zolal.evaluate import VectorizedEvaluator
-from zolal.experiments import Campaign, Store
+from zolal.campaigns import Campaign, Store
+from zolal.evaluation.evaluate import VectorizedEvaluator
 from zolal.experiments import fairness as experiment
 from zolal.experiments._readings import MinibatchEvaluator, Point, Readings, measure_at
 from zolal.problems import FairnessData, fairness
-from zolal.stopping import Progress
+from zolal.runs.stopping import Progress
 
 CHOICE = experiment.Choice(0.5)
 

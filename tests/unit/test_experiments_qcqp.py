@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from zolal.campaigns import Campaign, Store
 from zolal.directions import Gaussian, Rademacher
 from zolal.estimators import Momentum, QueryBatch
-from zolal.evaluate import VectorizedEvaluator
-from zolal.experiments import Campaign, Store, qcqp
+from zolal.evaluation.evaluate import VectorizedEvaluator
+from zolal.experiments import qcqp
 from zolal.experiments._quadratic import QuadraticEvaluator
 from zolal.experiments._tuning import Search, Trial, search_all
 from zolal.problems import qcqp as dense_qcqp

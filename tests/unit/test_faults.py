@@ -13,7 +13,7 @@ from zolal.directions import Rademacher
 from zolal.estimators import Memory, QueryBatch
 from zolal.estimators._filter import Filter
 from zolal.estimators.innovation import Innovation, InnovationMemory
-from zolal.faults import Answer, FaultPolicy, Ledger
+from zolal.evaluation.faults import Answer, FaultPolicy, Ledger
 from zolal.kkt import refine_gradient
 
 X0 = np.array([0.5, -0.5])

@@ -6,10 +6,10 @@ import pytest
 import zolal
 from zolal import theory
 from zolal.estimators import Momentum
-from zolal.evaluate import MapEvaluator
+from zolal.evaluation.evaluate import MapEvaluator
 from zolal.problems import sphere_quadratic
 from zolal.solvers import MDLAL, MultiStage, Stage
-from zolal.solvers.multistage import stage_seed
+from zolal.solvers.mdlal import stage_seed
 
 PROBLEM = sphere_quadratic(6, noise=0.01)
 

@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
 import zolal
-from zolal.checkpoint import read_run
 from zolal.constraints import as_constraints
 from zolal.report.run_page import write_run_page
+from zolal.runs.checkpoint import read_run
 
 pd = pytest.importorskip("pandas")
 

@@ -6,8 +6,8 @@ import numpy as np
 
 import zolal
 from prepared import prepared
-from zolal import progress
-from zolal.running import Session
+from zolal.runs import progress
+from zolal.runs.session import Session
 
 
 def session():
@@ -35,7 +35,7 @@ def test_a_log_gets_a_plain_line_every_few_seconds(monkeypatch):
         run.open((line,))
         while run.ledger is not None:
             for i in run.ledger.wanted:
-                run.hear(zolal.faults.Answer(i, 1.0))
+                run.hear(zolal.evaluation.faults.Answer(i, 1.0))
             run.settle()
     lines = stream.getvalue().splitlines()
     assert len(lines) > 10

@@ -12,10 +12,10 @@ from scipy.optimize import NonlinearConstraint
 
 import zolal
 from kept_runs import SPHERE, X0, Counted, bowl, check_same, check_whole, solve, stop_at
-from zolal.checkpoint import folder as folders
-from zolal.checkpoint import read_run
 from zolal.errors import CheckpointError
 from zolal.methods import METHODS, MDLALOptions
+from zolal.runs.checkpoint import folder as folders
+from zolal.runs.checkpoint import read_run
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -6,13 +6,13 @@ import numpy as np
 from scipy.optimize import NonlinearConstraint
 
 from prepared import prepared
-from zolal.certify import Certificate
-from zolal.faults import Answer, FaultPolicy
+from zolal.evaluation.faults import Answer, FaultPolicy
 from zolal.kkt import KKT
 from zolal.regularizers import L1
-from zolal.running import Session
+from zolal.runs.certify import Certificate
+from zolal.runs.session import Session
+from zolal.runs.verdict import Point
 from zolal.solvers.base import Candidate
-from zolal.verdict import Point
 
 KINKED = NonlinearConstraint(lambda x: np.abs(x - [0.3, 0.7]).sum() + 0.1 * np.abs(x[0] - x[1]), -np.inf, -1.0)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from zolal.result import Status
-from zolal.stopping import AllOf, AnyOf, Callback, Infeasible, MaxEvaluations, MaxIterations, Progress, ResidualBelow
+from zolal.runs.stopping import AllOf, AnyOf, Callback, Infeasible, MaxEvaluations, MaxIterations, Progress, ResidualBelow
 
 
 def progress(k=3, nfev=10, next_cost=4, residual=0.5):

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from zolal.experiments.base import one_thread_each
+from zolal.campaigns import one_thread_each
 
 START = 120.0  # seconds that a new interpreter may take before its clock runs
 READY, DONE, FAILED = "ready", "done", "failed"

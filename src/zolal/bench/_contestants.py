@@ -16,7 +16,7 @@ from scipy.optimize import minimize as scipy_minimize
 from zolal._array import Array
 from zolal.bench._contest import FEASIBLE, Contest, SpentError, Witness, contest
 from zolal.bench.base import blinded
-from zolal.minimize import minimize
+from zolal.doors.minimize import minimize
 from zolal.sets import Box
 
 NARROW = 0.5 * FEASIBLE  # pycma and nevergrad know inequalities only: |c| <= 5e-5; SciPy's methods are told the same tolerance

@@ -14,7 +14,7 @@ from zolal.bench._contest import SpentError
 from zolal.bench._contestants import Trail
 from zolal.bench._given import Given
 from zolal.bench._reference import FEASIBLE
-from zolal.minimize import minimize
+from zolal.doors.minimize import minimize
 
 LABELS = {
     "auto": "zolal auto",

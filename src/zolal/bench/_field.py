@@ -7,7 +7,7 @@ from zolal.bench._apart import DONE, call_apart
 from zolal.bench._entrants import installed
 from zolal.bench._trial import measure as measure_here
 from zolal.bench._trial import refer as refer_here
-from zolal.experiments.base import Campaign, Task
+from zolal.campaigns import Campaign, Task
 
 ACCURACIES = (1e-2, 1e-3, 1e-5)  # of the range
 LEVELS = (0.0, 1e-3, 1e-2)  # of the noise, as a part of the range

@@ -6,7 +6,7 @@ import numpy as np
 
 from zolal._array import Array
 from zolal.bench.base import Counted, solve
-from zolal.experiments.base import Task
+from zolal.campaigns import Task
 from zolal.kkt import euclidean_residual
 from zolal.problem import Problem
 from zolal.problems import qcqp, sparse_qcqp

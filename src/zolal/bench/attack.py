@@ -6,7 +6,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from zolal.bench.base import Claim, Counted, Finding, solve, spread
-from zolal.experiments.base import Campaign, Task
+from zolal.campaigns import Campaign, Task
 from zolal.problems import Attack, attack_images
 from zolal.tables import Table
 

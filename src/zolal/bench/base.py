@@ -8,7 +8,7 @@ from typing import Any, final
 
 import numpy as np
 
-from zolal.minimize import minimize
+from zolal.doors.minimize import minimize
 from zolal.problem import Problem
 from zolal.result import Result, Status
 from zolal.tables import Table

@@ -14,7 +14,7 @@ from zolal.bench._given import Given
 from zolal.bench._reference import FEASIBLE
 from zolal.bench._trial import Trial
 from zolal.bench.base import METHOD, Claim, Finding, solve, spread
-from zolal.experiments.base import Campaign, Task
+from zolal.campaigns import Campaign, Task
 from zolal.problem import Problem
 from zolal.tables import Table
 

@@ -9,7 +9,7 @@ from zolal.bench._field import LEVELS, PER_VARIABLE, REFERENCE, Field, Outcome, 
 from zolal.bench._reference import FEASIBLE, TIGHT
 from zolal.bench._standing import claims, tables
 from zolal.bench.base import Finding
-from zolal.experiments.base import Campaign
+from zolal.campaigns import Campaign
 
 QUICK = ("HS21", "HS28", "HS71")
 

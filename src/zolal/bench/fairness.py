@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 from zolal.bench.base import Claim, Counted, Finding, solve, spread
-from zolal.experiments.base import Campaign, Task
+from zolal.campaigns import Campaign, Task
 from zolal.problems import fairness, fairness_diagnostics
 from zolal.tables import Table
 

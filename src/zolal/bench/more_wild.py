@@ -8,7 +8,7 @@ from zolal.bench._entrants import LABELS, WITHOUT, installed
 from zolal.bench._field import LEVELS, PER_VARIABLE, REFERENCE, Field, Outcome, carry_out
 from zolal.bench._standing import claims, tables
 from zolal.bench.base import Finding
-from zolal.experiments.base import Campaign
+from zolal.campaigns import Campaign
 
 QUICK = ("MW07", "MW15")
 

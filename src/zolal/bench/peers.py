@@ -11,7 +11,7 @@ from zolal.bench._contest import FAMILIES, FEASIBLE, TOLERANCES
 from zolal.bench._contestants import METHODS, SHARES, available
 from zolal.bench._contestants import measure as measure_here
 from zolal.bench.base import Finding
-from zolal.experiments.base import Campaign, Task
+from zolal.campaigns import Campaign, Task
 from zolal.tables import Table
 
 PER_VARIABLE, MOST = 50, 100_000  # the budget: min(50 d, 100,000)

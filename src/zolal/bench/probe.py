@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple, final
 import numpy as np
 
 from zolal.bench.base import Claim, Finding, solve, spread
-from zolal.experiments.base import Campaign, Task
+from zolal.campaigns import Campaign, Task
 from zolal.problems import probe
 
 VIOLATION = 1e-5

@@ -6,7 +6,7 @@ from typing import ClassVar, final
 
 from zolal.bench._quadratics import TARGET, task
 from zolal.bench.base import Claim, Finding, spread
-from zolal.experiments.base import Campaign
+from zolal.campaigns import Campaign
 
 BUDGET = 4.0  # queries per variable
 ASKED, AIM = 2.5, 2.0

@@ -8,7 +8,7 @@ import numpy as np
 
 from zolal.bench._cases import CONSTRAINTS, FAMILIES, NOISES, OBJECTIVE, PER_SEED, VARIABLES, Case, case
 from zolal.bench.base import Claim, Finding, solve
-from zolal.experiments.base import Campaign, Task
+from zolal.campaigns import Campaign, Task
 from zolal.tables import Table
 
 PER_VARIABLE, LEAST = 200, 1000  # the budget: max(200 d, 1000)

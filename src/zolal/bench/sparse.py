@@ -6,7 +6,7 @@ from typing import Any, ClassVar, final
 
 from zolal.bench._quadratics import TARGET, task
 from zolal.bench.base import Claim, Finding, spread
-from zolal.experiments.base import Campaign
+from zolal.campaigns import Campaign
 from zolal.tables import Table
 
 BUDGET = 1.0  # queries per variable

@@ -72,7 +72,7 @@ def one_by_one(names: Sequence[str], run_one: Callable[[str], R], out: Path) -> 
 
 def carried_out(name: str, asked: Wanted, run: Callable[[Any], R]) -> tuple[R, int]:
     """What a campaign whose runs are kept in the folder of that name finds, and how many runs it made."""
-    from zolal.experiments import Campaign, Store
+    from zolal.campaigns import Campaign, Store
 
     folder = asked.out / name
     make_folder(folder)

@@ -11,7 +11,7 @@ import numpy as np
 
 from zolal.cli._console import console
 from zolal.cli._pages import write_page
-from zolal.minimize import minimize
+from zolal.doors.minimize import minimize
 from zolal.problem import Problem
 from zolal.problems import corner_shop
 from zolal.result import Result

@@ -10,15 +10,15 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
-from zolal.checkpoint import plain, replace_json, result_record
 from zolal.cli._console import console
-from zolal.crews import travels_by_value
+from zolal.doors.minimize import minimize
 from zolal.errors import InvalidArgumentError
-from zolal.minimize import minimize
+from zolal.evaluation.crews import travels_by_value
 from zolal.naming import plain_result
 from zolal.problem import Problem
 from zolal.result import Result, Status, with_error
-from zolal.running import FAILURES
+from zolal.runs.checkpoint import plain, replace_json, result_record
+from zolal.runs.session import FAILURES
 
 MOST_ROWS = 20  # of constraints that are printed
 INTERRUPTED = 130  # the exit code of a program that was ended by Ctrl-C

@@ -6,15 +6,15 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from zolal.estimators.base import Queries
-from zolal.evaluate import Evaluation, draw_sample
+from zolal.evaluation.evaluate import Evaluation, draw_sample
 from zolal.kkt import gradient_mapping
-from zolal.lagrangian import penalized_multipliers
 from zolal.mirror import Euclidean
 from zolal.problem import Problem
 from zolal.problems.fairness import FairnessModel
 from zolal.result import Status
+from zolal.runs.stopping import Progress, Stop, StoppingRule
 from zolal.solvers import MDLAL
-from zolal.stopping import Progress, Stop, StoppingRule
+from zolal.solvers.mdlal.lagrangian import penalized_multipliers
 
 TOLERANCE = 1e-2
 INTERVALS = (1, 5, 10)  # of the checks, in iterations

@@ -5,7 +5,7 @@ import math
 from zolal.kkt import euclidean_residual
 from zolal.problem import Problem
 from zolal.result import Status
-from zolal.stopping import Progress, Stop, StoppingRule
+from zolal.runs.stopping import Progress, Stop, StoppingRule
 
 SPACING = 1.12  # about twenty counts per decade
 

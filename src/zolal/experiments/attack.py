@@ -6,10 +6,10 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from zolal.campaigns import Campaign, Task
 from zolal.estimators import Momentum
 from zolal.experiments._lockstep import attack_all
 from zolal.experiments._square import MISSING, has_square_attack, square_attack
-from zolal.experiments.base import Campaign, Task
 from zolal.mirror import Euclidean, SmoothedLq
 from zolal.problems.attack import attack_images, margins, mnist_classifier
 from zolal.problems.datasets import mnist

@@ -7,16 +7,16 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from zolal.campaigns import Campaign, Task
 from zolal.estimators import Momentum
 from zolal.experiments._readings import INTERVALS, MinibatchEvaluator, Readings
 from zolal.experiments._tuning import Plan, Search, Trial, search_all
-from zolal.experiments.base import Campaign, Task
-from zolal.loop import run
 from zolal.problems.datasets import FairnessData
 from zolal.problems.fairness import DATA, fairness
-from zolal.recording import Recorder
+from zolal.runs.loop import run
+from zolal.runs.recording import Recorder
+from zolal.runs.stopping import MaxIterations
 from zolal.solvers import MDLAL, Solver, SZOConEx, ZOPenalty
-from zolal.stopping import MaxIterations
 
 METHODS = ("mdlal", "szo-conex", "zo-penalty")
 NUM_DIRECTIONS, BATCH, SMOOTHING, PENALTY, DUAL_STEP = 8, 256, 1e-3, 1.0, 0.5  # n, minibatch, nu, mu, rho, as printed

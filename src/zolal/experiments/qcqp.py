@@ -6,19 +6,19 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from zolal.campaigns import Campaign, Task
 from zolal.estimators import Momentum
 from zolal.experiments._quadratic import QuadraticEvaluator
 from zolal.experiments._tuning import Plan, Search, Trial, search_all
 from zolal.experiments._watch import Watch
-from zolal.experiments.base import Campaign, Task
-from zolal.loop import run
 from zolal.mirror import Euclidean, SmoothedLq
 from zolal.problems.qcqp import qcqp, sparse_qcqp
-from zolal.recording import Recorder
 from zolal.result import Status
+from zolal.runs.loop import run
+from zolal.runs.recording import Recorder
+from zolal.runs.stopping import MaxEvaluations
 from zolal.schedules import InverseSqrt
 from zolal.solvers import MDLAL
-from zolal.stopping import MaxEvaluations
 
 METHODS = ("euc-theory", "euc-matched", "non-euc")
 PENALTY, SMOOTHING, DECAY = 20.0, 1e-6, 25.0  # mu, nu and the 25 of eta_k = eta_0 / sqrt(1 + k/25), as printed

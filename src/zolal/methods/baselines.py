@@ -11,8 +11,8 @@ from zolal.methods.base import Check, Options
 from zolal.mirror import Euclidean
 from zolal.schedules import momentum_weight
 from zolal.solvers import ZOSGD, SZOConEx, ZOPenalty
-from zolal.solvers._baseline import OUTPUTS
-from zolal.solvers.zo_penalty import growth_factor
+from zolal.solvers.baselines.baseline import OUTPUTS
+from zolal.solvers.baselines.zo_penalty import growth_factor
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,9 +16,9 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from zolal.checkpoint import RunRecord, plain_record, read_run, replace_file
 from zolal.errors import InvalidArgumentError
 from zolal.result import Result, plain_numbers
+from zolal.runs.checkpoint import RunRecord, plain_record, read_run, replace_file
 
 MOST_POINTS = 2000  # of a curve
 MOST_TICKS = 40  # names below the plot of x

@@ -2,11 +2,8 @@
 
 from zolal.solvers.auto import Auto, AutoState
 from zolal.solvers.base import Candidate, Solver, State, TrackedState
-from zolal.solvers.mdlal import MDLAL, MDLALState
-from zolal.solvers.multistage import MultiStage, MultiStageState, Stage
-from zolal.solvers.szo_conex import SZOConEx, SZOConExState
-from zolal.solvers.zo_penalty import ZOPenalty, ZOPenaltyState
-from zolal.solvers.zo_sgd import ZOSGD, ZOSGDState
+from zolal.solvers.baselines import ZOSGD, SZOConEx, SZOConExState, ZOPenalty, ZOPenaltyState, ZOSGDState
+from zolal.solvers.mdlal import MDLAL, MDLALState, MultiStage, MultiStageState, Stage
 
 __all__ = [
     "MDLAL",

@@ -14,7 +14,7 @@ from zolal.constraints import Equalities
 from zolal.directions import Rademacher
 from zolal.errors import InvalidArgumentError, ObjectiveError
 from zolal.estimators.base import QueryBatch
-from zolal.evaluate import MapEvaluator, VectorizedEvaluator
+from zolal.evaluation.evaluate import MapEvaluator, VectorizedEvaluator
 from zolal.kkt import regularity_constant
 from zolal.problem import Problem
 from zolal.theory.base import Constants

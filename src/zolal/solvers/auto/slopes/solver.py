@@ -23,6 +23,7 @@ from zolal.solvers.auto.slopes.exact import Exact
 from zolal.solvers.auto.slopes.extent import diameter, length_scale
 from zolal.solvers.auto.slopes.leaps import Leaps
 from zolal.solvers.auto.slopes.lengths import Lengths
+from zolal.solvers.auto.slopes.lost import can_do_without, explodes, judged_move, lacks_values
 from zolal.solvers.auto.slopes.phases import FirstLook, Leaping, NoiseLook, Running, SampleLook
 from zolal.solvers.auto.slopes.points import Anchor, Mean, Move
 from zolal.solvers.auto.slopes.reading import Reading
@@ -98,7 +99,7 @@ class Slopes(Solver[SlopesState]):
                 looks = state.noise.looks(state.steps, directions.count)
                 others = _other_points(state, base) if looks and isinstance(state.noise, Sampled) else ()
                 survey = state.noise.survey(directions, base, others, length, looks)
-        return replace(survey, clip=_clip(state, directions, survey), optional=_can_do_without(state))
+        return replace(survey, clip=_clip(state, directions, survey), optional=can_do_without(state))
 
     def tell(self, state: SlopesState, values: np.ndarray) -> SlopesState:
         survey, values = self.ask(state), np.asarray(values, dtype=float)
@@ -117,10 +118,10 @@ class Slopes(Solver[SlopesState]):
             case SampleLook():
                 return replace(state, used=used, phase=Running(), noise=Sampled.first_read(values, survey.smoothing))
             case Running(before):
-                if _lacks_values(state, survey, values):
+                if lacks_values(state, survey, values):
                     return self._taken_back(replace(state, used=used, phase=Running()))
                 reading = state.noise.read(survey, values, state.anchor, state.estimate.curvature)
-                if _explodes(state, survey, values, reading):
+                if explodes(state, survey, values, reading):
                     return self._taken_back(replace(state, used=used, phase=Running()))
                 if before is None and state.crosses:  # these directions come once more, with another sample
                     return self._advance(replace(state, phase=Running(reading.slopes)), reading, values)
@@ -163,7 +164,7 @@ class Slopes(Solver[SlopesState]):
 
     def _taken_back(self, state: SlopesState) -> SlopesState:
         """A shorter step from where the last one began; without a step, shorter differences. Slopes there say nothing of those here."""
-        move, state = _judged_move(state), replace(state, lost=state.lost + 1)
+        move, state = judged_move(state), replace(state, lost=state.lost + 1)
         if move is None or state.anchor is None:
             return replace(state, lengths=replace(state.lengths, radius=CONSTANTS.retreat * state.lengths.radius))
         pace = state.pace._replace(step_size=CONSTANTS.retreat * move.step_size)
@@ -173,7 +174,7 @@ class Slopes(Solver[SlopesState]):
         """One iteration after its values: judge the last step, correct s, take the next step."""
         state, worse = self._judged(state, reading)
         state = self._estimated(state, reading, worse)
-        stuck = state.move is not None and _judged_move(state) is None
+        stuck = state.move is not None and judged_move(state) is None
         feasible = Stepper(state.form, self.mirror, state.scale).is_feasible(state.x)
         here = Anchor(state.x, reading.base, reading.value, reading.variance, feasible, float(np.nanmax(values)))
         base = state.anchor if worse and state.anchor is not None else here
@@ -202,7 +203,7 @@ class Slopes(Solver[SlopesState]):
         move, anchor, h, step_size = state.move, state.anchor, state.form.problem.regularizer, state.pace.step_size
         if move is None or anchor is None or step_size is None:
             return state, False
-        if _judged_move(state) is None or abs(move.linear) <= CONSTANTS.change_rounding * abs(
+        if judged_move(state) is None or abs(move.linear) <= CONSTANTS.change_rounding * abs(
             reading.value
         ):  # rounding is all that such a step shows
             grown = step_size if move.length == 0.0 else 2.0 * step_size
@@ -378,30 +379,6 @@ def _clip(state: SlopesState, directions: Orthogonal, survey: Survey) -> ConvexS
         return None
     longest = max((abs(probe.length) for probe in survey.probes), default=0.0) * directions.largest_entry
     return region if region.is_flat or longest > region.depth(d) else None
-
-
-def _can_do_without(state: SlopesState) -> bool:
-    """Whether the run can go on from a point that it knows if f has no values at x."""
-    return state.anchor is not None and state.lost < CONSTANTS.most_lost
-
-
-def _judged_move(state: SlopesState) -> Move | None:
-    """The last step, unless rounding is all that it shows."""
-    return state.move if state.move is not None and state.move.length > CONSTANTS.smallest_step * state.scale else None
-
-
-def _lacks_values(state: SlopesState, survey: Survey, values: np.ndarray) -> bool:
-    """Whether f has no values for half of the slopes at x."""
-    kept = replace(survey, optional=False).kept(values)
-    return _can_do_without(state) and 2 * int(kept.sum()) < len(kept)
-
-
-def _explodes(state: SlopesState, survey: Survey, values: np.ndarray, reading: Reading) -> bool:
-    """Whether the last step led to where f is higher, and far steeper than at any point before."""
-    if state.anchor is None or _judged_move(state) is None or not _can_do_without(state):
-        return False
-    steep = math.sqrt(reading.gradient_square) > CONSTANTS.explosion * state.estimate.gradient_size
-    return steep and state.noise.least_rise(survey, values, state.anchor) > 0.0
 
 
 def _may_leap(state: SlopesState) -> bool:

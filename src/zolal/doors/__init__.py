@@ -1,0 +1,1 @@
+"""The front doors: `minimize`, and `Optimizer` for those who evaluate by themselves."""
