@@ -23,6 +23,7 @@ LEVELS = {
     "regularizers": 1,
     "schedules": 1,
     "directions": 1,
+    "linearization": 1,
     "result": 1,
     "campaigns": 1,
     "mirror": 2,

@@ -12,6 +12,12 @@ import array_api_compat
 import numpy as np
 
 Array = Any  # an array of any namespace of the array API standard
+EPS = float(np.finfo(np.float64).eps)  # the unit of rounding in double precision, which other tolerances are multiples of
+
+
+def rounding(x: Array) -> float:
+    """The unit of rounding of the precision of `x`."""
+    return float(namespace(x).finfo(x.dtype).eps)
 
 
 def namespace(*arrays: Array) -> Any:

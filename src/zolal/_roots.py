@@ -3,9 +3,8 @@
 import math
 from collections.abc import Callable
 
-from zolal._array import Array, namespace
+from zolal._array import EPS, Array, namespace
 
-EPS = 2.220446049250313e-16
 CLOSE = 16 * EPS  # a relative step of this size is rounding
 NOISE = 1e-12  # a step of this size that no longer helps is rounding too
 FARTHEST = 1e6  # no root this far from the start

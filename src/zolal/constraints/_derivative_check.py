@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from zolal._array import Array, like, to_numpy
+from zolal._array import Array, like, rounding, to_numpy
 from zolal.constraints._differences import Reach, bounds_of
 from zolal.constraints.base import Constraint, is_linear
 from zolal.errors import ConstraintError, InvalidArgumentError
@@ -142,7 +142,7 @@ class _Comparison:
 
     def _rounding(self, row: int) -> float:
         """What a value of the row may be wrong by, by its own rounding and by that of x."""
-        eps = float(np.finfo(to_numpy(self.x).dtype).eps)
+        eps = rounding(self.x)
         return ROUNDING * eps * (abs(float(self.value[row])) + float(self.largest[row]))
 
     def _direction(self, number: int) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
+from zolal._array import rounding
 from zolal.errors import UnsupportedError
 from zolal.sets import Box, ConvexSet, NonNegative, Product, Simplex, WholeSpace
 
@@ -89,7 +90,7 @@ def numerical_jacobian(
             f"needs `jac` or `vjp`: differences in {x.size:,} variables would take {count:,} calls of `fun` for one Jacobian, and at "
             f"most {MOST_CALLS} are made; where each row depends on few variables, `sparsity` says which"
         )
-    eps = float(np.finfo(x.dtype).eps)
+    eps = rounding(x)
     order = 4 if 4 * count <= FINE_CALLS else 2 if 2 * count <= MOST_CALLS else 1
     step = eps ** STEP[order]
     reach = _reach(region, x, step, order, scale)

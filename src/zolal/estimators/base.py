@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol, final
 
 import numpy as np
 
-from zolal._array import Array, copied, is_numpy, namespace, norm
+from zolal._array import Array, copied, is_numpy, namespace, norm, rounding
 from zolal._checks import positive, positive_int, require
 from zolal.directions import Directions, Gaussian, Orthogonal, Rademacher, Sphere
 from zolal.errors import InvalidArgumentError
@@ -82,7 +82,7 @@ def points_in_rows(batch: Queries, indices: Iterable[int]) -> Array:
 
 def moves_every_coordinate(smoothing: float, bases: tuple[Array, ...]) -> bool:
     """Whether nu still moves the largest coordinate; otherwise all slopes would be 0, which says nothing."""
-    limits = (8.0 * float(namespace(base).finfo(base.dtype).eps) * norm(base, math.inf) for base in bases)
+    limits = (8.0 * rounding(base) * norm(base, math.inf) for base in bases)
     return all(smoothing > limit for limit in limits)
 
 

@@ -10,8 +10,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any
 
-from zolal._array import Array, is_numpy, maximum, namespace
-from zolal._roots import EPS, increasing_root
+from zolal._array import EPS, Array, is_numpy, maximum, namespace
+from zolal._roots import increasing_root
 from zolal.mirror._lq_arrays import TINY, ArrayCoordinates, Coordinates, Point
 
 SAMPLE = 8192  # coordinates that a sample keeps, at least

@@ -6,7 +6,8 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from zolal._array import Array, like, namespace, norm, to_numpy
+from zolal._array import EPS, Array, like, namespace, norm, rounding, to_numpy
+from zolal.linearization import Linearization
 from zolal.mirror.base import MirrorMap, bregman_step
 from zolal.regularizers.base import Regularizer
 from zolal.sets.base import ConvexSet
@@ -14,37 +15,7 @@ from zolal.sets.whole_space import WholeSpace
 
 NEWTON_STEPS = 30
 TOLERANCE = 1e-10
-ROUNDING = 64 * 2.220446049250313e-16
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Linearization:
-    """c + J (y - x), which ought to lie in [lower, upper], row by row.
-
-    value: c, shape (m,). jacobian: J, shape (m, d), in the namespace of x. lower, upper: shape (m,); equal for equalities.
-    """
-
-    value: np.ndarray
-    jacobian: Array
-    lower: np.ndarray
-    upper: np.ndarray
-
-    def excess(self, w: np.ndarray) -> np.ndarray:
-        """w minus its nearest point in [lower, upper]."""
-        return w - np.clip(w, self.lower, self.upper)
-
-    def scaled(self, reach: float = math.inf) -> tuple["Linearization", np.ndarray]:
-        """The rows divided by the lengths of their gradients, and those lengths.
-
-        A row whose gradient is so short that its linear model leads farther than `reach` counts as empty, with the length 1.
-        """
-        xp = namespace(self.jacobian)
-        lengths = to_numpy(xp.sqrt(xp.sum(self.jacobian * self.jacobian, axis=1)))
-        there = (lengths > 0.0) & (np.abs(self.excess(self.value)) / reach <= lengths)
-        lengths = np.where(there, lengths, 1.0)
-        jacobian = self.jacobian * like(there / lengths, self.jacobian)[:, None]
-        return Linearization(self.value / lengths, jacobian, self.lower / lengths, self.upper / lengths), lengths
+ROUNDING = 64 * EPS
 
 
 class KeptStep(NamedTuple):
@@ -150,7 +121,7 @@ def _response(problem: Subproblem, model: Linearization, y: np.ndarray, x: Array
     xp, m = namespace(x), len(y)
     if problem.is_linear:
         return -problem.step_size * to_numpy(xp.matmul(model.jacobian, model.jacobian.T))
-    epsilon = math.sqrt(float(xp.finfo(x.dtype).eps)) * max(price, 1e-300)
+    epsilon = math.sqrt(rounding(x)) * max(price, 1e-300)
     columns = [
         to_numpy(xp.matmul(model.jacobian, problem.solve(model, y + epsilon * np.eye(m)[i]) - x)).astype(float) / epsilon for i in range(m)
     ]

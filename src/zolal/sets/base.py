@@ -6,7 +6,7 @@ from typing import Any
 
 from scipy.optimize import minimize_scalar
 
-from zolal._array import Array, namespace, norm
+from zolal._array import Array, norm, rounding
 from zolal._checks import require
 from zolal.errors import UnsupportedError
 
@@ -39,6 +39,10 @@ class ConvexSet(ABC):
 
     def depth(self, dimension: int) -> float:
         """The largest margin that `inner` keeps, coordinates without any room left aside; infinite where nothing is in the way."""
+        return math.inf
+
+    def diameter(self, dimension: int) -> float:
+        """The largest Euclidean distance of two points of the set, or a bound for it; infinite where it is unbounded or not known."""
         return math.inf
 
     @property
@@ -89,7 +93,7 @@ def ray_distance(g: Array, ray: Array, p: float) -> float:
 
 def scaled_to(x: Array, length: float, radius: float) -> Array:
     """`x`, whose norm is `length`, shortened to the radius where it is longer, rounding included; 0 where the radius is not positive."""
-    radius = max(radius, 0.0) * (1.0 - 16.0 * float(namespace(x).finfo(x.dtype).eps))
+    radius = max(radius, 0.0) * (1.0 - 16.0 * rounding(x))
     return x if length <= radius else x * (radius / length)
 
 

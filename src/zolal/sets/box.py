@@ -3,7 +3,7 @@ from typing import Any, final
 
 import numpy as np
 
-from zolal._array import Array, like, namespace, norm, soft_threshold, to_numpy
+from zolal._array import Array, like, namespace, norm, rounding, soft_threshold, to_numpy
 from zolal.errors import InvalidArgumentError
 from zolal.sets.base import TOLERANCE, ConvexSet
 
@@ -64,15 +64,18 @@ class Box(ConvexSet):
     def inner(self, x: Array, margin: float) -> Array:
         xp = namespace(x)
         lower, upper = self.bounds_like(x)
-        rounding, zero = 8.0 * float(xp.finfo(x.dtype).eps), xp.zeros_like(x)
+        lost, zero = 8.0 * rounding(x), xp.zeros_like(x)
         low, high = (xp.where(xp.isfinite(bound), bound, zero) for bound in (lower, upper))
-        from_lower, from_upper = lower + margin + rounding * (margin + xp.abs(low)), upper - margin - rounding * (margin + xp.abs(high))
+        from_lower, from_upper = lower + margin + lost * (margin + xp.abs(low)), upper - margin - lost * (margin + xp.abs(high))
         deep = xp.where(from_lower > from_upper, 0.5 * low + 0.5 * high, xp.minimum(xp.maximum(x, from_lower), from_upper))
         return self.project(deep)
 
     def depth(self, dimension: int) -> float:
         half = 0.5 * np.broadcast_to(self._widths, (dimension,))
         return float(np.min(half, initial=np.inf, where=~np.broadcast_to(self._fixed, (dimension,))))
+
+    def diameter(self, dimension: int) -> float:
+        return float(np.linalg.norm(np.broadcast_to(self._widths, (dimension,))))
 
     @property
     def is_flat(self) -> bool:

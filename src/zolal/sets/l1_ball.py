@@ -32,6 +32,9 @@ class L1Ball(ConvexSet):
     def depth(self, dimension: int) -> float:
         return self.radius / dimension
 
+    def diameter(self, dimension: int) -> float:
+        return 2.0 * self.radius
+
     def clipped(self, x: Array) -> Array:
         return self.project(x)
 

@@ -30,6 +30,9 @@ class L2Ball(ConvexSet):
     def depth(self, dimension: int) -> float:
         return self.radius / math.sqrt(dimension)
 
+    def diameter(self, dimension: int) -> float:
+        return 2.0 * self.radius
+
     def clipped(self, x: Array) -> Array:
         return self.project(x)
 

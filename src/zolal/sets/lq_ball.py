@@ -61,6 +61,9 @@ class LqBall(ConvexSet):
     def depth(self, dimension: int) -> float:
         return self.radius / dimension ** (1.0 / self.q)
 
+    def diameter(self, dimension: int) -> float:
+        return 2.0 * self.radius * dimension ** max(0.0, 0.5 - 1.0 / self.q)
+
     def clipped(self, x: Array) -> Array:
         length = norm(x, self.q)
         return x if length <= self.radius else x * (self.radius / length)

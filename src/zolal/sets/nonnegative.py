@@ -1,7 +1,7 @@
 from dataclasses import dataclass
 from typing import final
 
-from zolal._array import Array, maximum, namespace, norm
+from zolal._array import Array, maximum, namespace, norm, rounding
 from zolal.sets.base import TOLERANCE, ConvexSet
 
 
@@ -18,7 +18,7 @@ class NonNegative(ConvexSet):
         return bool(xp.all(x >= -tolerance * (1.0 + xp.abs(x))))
 
     def inner(self, x: Array, margin: float) -> Array:
-        return maximum(x, margin * (1.0 + 8.0 * float(namespace(x).finfo(x.dtype).eps)))
+        return maximum(x, margin * (1.0 + 8.0 * rounding(x)))
 
     def clipped(self, x: Array) -> Array:
         return self.project(x)

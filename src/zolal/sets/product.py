@@ -1,3 +1,4 @@
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
@@ -37,6 +38,9 @@ class Product(Blocks[ConvexSet], ConvexSet):
 
     def depth(self, dimension: int) -> float:
         return min(region.depth(size) for region, size in self.parts)
+
+    def diameter(self, dimension: int) -> float:
+        return math.hypot(*(region.diameter(size) for region, size in self.parts))
 
     @property
     def is_flat(self) -> bool:

@@ -27,6 +27,9 @@ class Simplex(ConvexSet):
             x.shape[0]
         )
 
+    def diameter(self, dimension: int) -> float:
+        return math.sqrt(2.0) * self.radius if dimension > 1 else 0.0
+
     def project_soft(self, x: Array, threshold: float) -> Array:
         return self.project(x)  # ||y||_1 is constant on the simplex
 

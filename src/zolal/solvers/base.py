@@ -1,7 +1,9 @@
 """A solver is a pure state machine: it says what to evaluate and is told the values."""
 
+import functools
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
@@ -109,6 +111,23 @@ class TrackedState(State):
 S = TypeVar("S", bound=State)
 
 
+A = TypeVar("A", bound=Callable[..., Any])
+
+
+def once_per_state(ask: A) -> A:
+    """`ask` for which a state remembers its batch: the loop, the rules that count evaluations and `tell` itself all ask for it."""
+
+    @functools.wraps(ask)
+    def remembered(solver: Any, state: Any) -> Any:
+        batch = state.__dict__.get("_batch")
+        if batch is None:
+            batch = ask(solver, state)
+            object.__setattr__(state, "_batch", batch)
+        return batch
+
+    return remembered  # type: ignore[return-value]
+
+
 class Solver(ABC, Generic[S]):
     """init, ask, tell: nothing is mutated, nothing is evaluated here."""
 
@@ -134,9 +153,9 @@ class Solver(ABC, Generic[S]):
     def output(self, state: S) -> Candidate:
         """The point that the solver would return now."""
 
-    @abstractmethod
     def best(self, state: S) -> Candidate:
-        """The point of least measured residual so far."""
+        """What to return after a failure, where the output might be an iterate that failed: the output, unless it might be."""
+        return self.output(state)
 
     @abstractmethod
     def measures_at(self, state: S) -> tuple[Any, float]:

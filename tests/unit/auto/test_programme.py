@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from zolal.solvers.auto.programme import Rows, nearest, solve, steepest
+from zolal.linearization import Linearization
+from zolal.solvers.auto.programme import nearest, solve, steepest
 
 
 def random_rows(rng, d, unit, equalities, others):
-    """Rows that hold at some step of length `unit` within the bounds, each in a size of its own."""
+    """Linearization that hold at some step of length `unit` within the bounds, each in a size of its own."""
     m = equalities + others
     inside = unit * rng.uniform(-0.5, 0.5, d)
     jacobian = rng.standard_normal((m, d)) * 10 ** rng.uniform(-2, 2, (m, 1))
@@ -19,7 +20,7 @@ def random_rows(rng, d, unit, equalities, others):
     kind = rng.integers(0, 3, m)
     low, high = np.where(kind == 0, -np.inf, low), np.where(kind == 1, np.inf, high)
     low[:equalities] = high[:equalities] = (value + at)[:equalities]
-    return Rows(value, jacobian, low, high)
+    return Linearization(value, jacobian, low, high)
 
 
 def by_clarabel(hessian, gradient, rows, lower, upper, unit):
@@ -27,7 +28,7 @@ def by_clarabel(hessian, gradient, rows, lower, upper, unit):
     d, size = len(gradient), float(np.max(np.diagonal(hessian)))
     p = cvxpy.Variable(d)
     scaled = rows.jacobian / rows.lengths[:, None]
-    low, high = ((bound - rows.value) / (rows.lengths * unit) for bound in (rows.low, rows.high))
+    low, high = ((bound - rows.value) / (rows.lengths * unit) for bound in (rows.lower, rows.upper))
     equal, below, above = rows.are_equalities, np.isfinite(high) & ~rows.are_equalities, np.isfinite(low) & ~rows.are_equalities
     limits = [scaled[equal] @ p == low[equal], scaled[below] @ p <= high[below], scaled[above] @ p >= low[above]]
     limits += [p[i] >= lower[i] / unit for i in range(d) if np.isfinite(lower[i])]
@@ -61,7 +62,7 @@ def test_the_step_and_its_multipliers_are_those_of_an_interior_point_method(unit
 
 
 def test_a_multiplier_is_positive_at_an_upper_bound_and_negative_at_a_lower_one():
-    rows = Rows(np.zeros(2), np.eye(2), np.array([-1.0, -1.0]), np.array([1.0, 1.0]))
+    rows = Linearization(np.zeros(2), np.eye(2), np.array([-1.0, -1.0]), np.array([1.0, 1.0]))
     found = solve(np.eye(2), np.array([-5.0, 5.0]), rows, np.full(2, -np.inf), np.full(2, np.inf), 1.0)
     assert_allclose(found.step, [1.0, -1.0])
     assert_allclose(found.multipliers, [4.0, -4.0])
@@ -77,7 +78,7 @@ def test_multipliers_make_the_gradient_vanish():
 @pytest.mark.parametrize("bound", [np.inf, 2.0])
 def test_dependent_equalities_are_solved_as_one(bound):
     one = np.array([1.0, 1.0, 1.0])
-    rows = Rows(np.zeros(3), np.stack([one, 2.0 * one, [1.0, 0.0, 0.0]]), np.array([0.6, 1.2, 0.1]), np.array([0.6, 1.2, 0.1]))
+    rows = Linearization(np.zeros(3), np.stack([one, 2.0 * one, [1.0, 0.0, 0.0]]), np.array([0.6, 1.2, 0.1]), np.array([0.6, 1.2, 0.1]))
     found = solve(np.eye(3), np.zeros(3), rows, np.full(3, -bound), np.full(3, bound), 1.0)
     assert_allclose(found.step, [0.1, 0.25, 0.25], atol=1e-9)
     assert_allclose(found.step + rows.jacobian.T @ found.multipliers, 0.0, atol=1e-9)
@@ -85,7 +86,7 @@ def test_dependent_equalities_are_solved_as_one(bound):
 
 def test_dependent_equalities_with_an_active_bound_are_solved_as_one():
     one = np.array([1.0, 1.0, 1.0])
-    rows = Rows(np.zeros(2), np.stack([one, 2.0 * one]), np.array([0.6, 1.2]), np.array([0.6, 1.2]))
+    rows = Linearization(np.zeros(2), np.stack([one, 2.0 * one]), np.array([0.6, 1.2]), np.array([0.6, 1.2]))
     found = solve(np.eye(3), np.array([5.0, 0.0, 0.0]), rows, np.full(3, -0.1), np.full(3, 1.0), 1.0)
     assert_allclose(found.step, [-0.1, 0.35, 0.35], atol=1e-8)
 
@@ -94,21 +95,21 @@ def test_dependent_equalities_with_an_active_bound_are_solved_as_one():
 def test_rows_that_cannot_hold_leave_a_step_that_is_finite(equal):
     """The same row at 1 and at 2, or at most 1 and at least 2."""
     low, high = (np.array([1.0, 2.0]), np.array([1.0, 2.0])) if equal else (np.array([-np.inf, 2.0]), np.array([1.0, np.inf]))
-    rows = Rows(np.zeros(2), np.ones((2, 3)), low, high)
+    rows = Linearization(np.zeros(2), np.ones((2, 3)), low, high)
     found = solve(np.eye(3), np.ones(3), rows, np.full(3, -5.0), np.full(3, 5.0), 1.0)
     assert np.isfinite(found.step).all()
     assert np.isfinite(found.multipliers).all()
 
 
 def test_a_row_that_the_bounds_forbid_gives_way_to_the_bounds():
-    rows = Rows(np.zeros(1), np.ones((1, 2)), np.array([5.0]), np.array([5.0]))
+    rows = Linearization(np.zeros(1), np.ones((1, 2)), np.array([5.0]), np.array([5.0]))
     found = solve(np.eye(2), np.zeros(2), rows, np.full(2, -1.0), np.full(2, 1.0), 1.0)
     assert (np.abs(found.step) <= 1.0).all()
     assert found.step.sum() > 1.0
 
 
 def test_a_row_without_a_gradient_harms_nothing():
-    rows = Rows(np.zeros(2), np.array([[0.0, 0.0], [1.0, 0.0]]), np.array([0.0, 0.5]), np.array([0.0, 0.5]))
+    rows = Linearization(np.zeros(2), np.array([[0.0, 0.0], [1.0, 0.0]]), np.array([0.0, 0.5]), np.array([0.0, 0.5]))
     found = solve(np.eye(2), np.array([0.0, -1.0]), rows, np.full(2, -3.0), np.full(2, 3.0), 1.0)
     assert_allclose(found.step, [0.5, 1.0], atol=1e-9)
 
@@ -128,7 +129,7 @@ def test_the_nearest_step_is_the_shortest_to_where_rows_and_bounds_hold(unit, eq
 
 
 def test_a_fixed_variable_stays_where_it_is():
-    rows = Rows(np.zeros(1), np.ones((1, 3)), np.array([1.0]), np.array([1.0]))
+    rows = Linearization(np.zeros(1), np.ones((1, 3)), np.array([1.0]), np.array([1.0]))
     lower, upper = np.array([0.0, -9.0, -9.0]), np.array([0.0, 9.0, 9.0])
     assert_allclose(nearest(rows, lower, upper), [0.0, 0.5, 0.5], atol=1e-9)
     found = solve(np.eye(3), np.array([-7.0, 0.0, 0.0]), rows, lower, upper, 1.0)
@@ -136,17 +137,17 @@ def test_a_fixed_variable_stays_where_it_is():
 
 
 def test_a_steepest_step_is_a_projection():
-    none = Rows(np.empty(0), np.empty((0, 3)), np.empty(0), np.empty(0))
+    none = Linearization(np.empty(0), np.empty((0, 3)), np.empty(0), np.empty(0))
     lower, upper = np.array([-0.1, -9.0, -9.0]), np.full(3, 9.0)
     found = steepest(0.5, np.array([1.0, -2.0, 0.0]), none, lower, upper, 1.0)
     assert_allclose(found.step, [-0.1, 1.0, 0.0])
-    total = Rows(np.zeros(1), np.ones((1, 3)), np.zeros(1), np.zeros(1))
+    total = Linearization(np.zeros(1), np.ones((1, 3)), np.zeros(1), np.zeros(1))
     found = steepest(0.5, np.array([1.0, -2.0, 0.0]), total, np.full(3, -9.0), upper, 1.0)
     assert_allclose(found.step, -0.5 * (np.array([1.0, -2.0, 0.0]) + 1.0 / 3.0), atol=1e-9)
 
 
 def test_distances_ignore_what_is_rounding_and_see_what_is_not_finite():
-    rows = Rows(np.array([1e6]), np.array([[2.0, 0.0]]), np.array([1e6]), np.array([1e6]))
+    rows = Linearization(np.array([1e6]), np.array([[2.0, 0.0]]), np.array([1e6]), np.array([1e6]))
     assert rows.distance(np.array([1e6 * (1 + 2e-16)])) == 0.0
     assert rows.distance(np.array([1e6 + 4.0])) == pytest.approx(2.0)
     assert rows.distance(np.array([np.nan])) == np.inf

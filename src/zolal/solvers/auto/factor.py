@@ -7,10 +7,10 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from scipy.linalg import get_lapack_funcs
 
+from zolal._array import EPS
 from zolal.solvers.auto.constants import CONSTANTS
 
 _potrf, _trtrs = get_lapack_funcs(("potrf", "trtrs"), (np.empty(0),))
-EPS = float(np.finfo(float).eps)
 BLOCK = 256  # rows that are solved at once: what lies left of them is multiplied where it is, without a copy
 JITTER = 64.0 * EPS  # relative, on the diagonal of K: what its own rounding amounts to
 

@@ -6,11 +6,12 @@ from typing import Any, final
 
 import numpy as np
 
-from zolal._array import Array, like, to_numpy
+from zolal._array import EPS, Array, like, to_numpy
 from zolal._threads import one_thread
 from zolal.directions import Gaussian
 from zolal.estimators.survey import Probe, Survey
 from zolal.kkt import KKT, euclidean_residual
+from zolal.linearization import Linearization
 from zolal.mirror import Euclidean, MirrorMap
 from zolal.problem import Problem, SlackForm
 from zolal.result import Status
@@ -18,15 +19,13 @@ from zolal.solvers.auto.across import Across
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.judge import judged, repeated
 from zolal.solvers.auto.plan import Here, looked_at, multiplier_errors, seen_again
-from zolal.solvers.auto.programme import Rows
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.scale import units
 from zolal.solvers.auto.state import ModelledState, Trial
 from zolal.solvers.auto.step import Model, Stepper
 from zolal.solvers.auto.terrain import Terrain, described
-from zolal.solvers.base import Candidate, Certified, Solver
+from zolal.solvers.base import Candidate, Certified, Solver, once_per_state
 
-EPS = float(np.finfo(float).eps)
 SHORT = 1e-5  # of a unit: how far the points of the final check lie from the answer where there is no noise
 CHECK_STREAM = 1  # samples of the final check are none of the run's
 
@@ -74,6 +73,7 @@ class Modelled(Solver[ModelledState]):
             multipliers=0.0 * c,
         )
 
+    @once_per_state
     def ask(self, state: ModelledState) -> Survey:
         """One point at a time, with noise now and then twice, and the centre again where that tells whether there is noise."""
         x = self._terrain(state).outward(state.asked)
@@ -206,7 +206,7 @@ class Modelled(Solver[ModelledState]):
         along = (state.fallen - self._doubt(belief)) / way if way > 0.0 else 0.0
         return max(math.sqrt(max(here, 0.0)), along) / self._typical(state)
 
-    def _hope(self, state: ModelledState, terrain: Terrain, model: Model, rows: Rows, gain: float) -> float:
+    def _hope(self, state: ModelledState, terrain: Terrain, model: Model, rows: Linearization, gain: float) -> float:
         """What a step as long as the whole way so far might gain, by the model; looked at only where the next step gains little."""
         way = float(np.linalg.norm(model.centre - state.first_point))
         if gain > CONSTANTS.little * state.fallen or way <= state.radius:
@@ -309,9 +309,6 @@ class Modelled(Solver[ModelledState]):
     def output(self, state: ModelledState) -> Candidate:
         return self.certified(state).candidate
 
-    def best(self, state: ModelledState) -> Candidate:
-        return self.output(state)
-
     def own_check(self, state: ModelledState) -> int:
         """One direction across each equality: no query has left them, and prices need the slope of f there.
 
@@ -380,7 +377,7 @@ class Modelled(Solver[ModelledState]):
         return step.point if step.gain > 0.0 else belief.centre
 
     @staticmethod
-    def _rows(state: ModelledState, terrain: Terrain, centre: np.ndarray) -> Rows:
+    def _rows(state: ModelledState, terrain: Terrain, centre: np.ndarray) -> Linearization:
         """The constraints at a point, which the state knows where it is the belief's centre."""
         return state.rows if state.rows is not None and state.measured is centre else terrain.rows(centre)
 

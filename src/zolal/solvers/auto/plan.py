@@ -7,10 +7,11 @@ from typing import NamedTuple, final
 
 import numpy as np
 
+from zolal.linearization import Linearization
 from zolal.solvers.auto.across import Across
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import spanned, taken_out
-from zolal.solvers.auto.programme import Rows, nearest, steepest
+from zolal.solvers.auto.programme import nearest, steepest
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.terrain import Terrain
 
@@ -57,7 +58,7 @@ class Here:
     """
 
     centre: np.ndarray
-    rows: Rows
+    rows: Linearization
     largest: float
     believed: Slope
     measured: Slope | None
@@ -66,7 +67,7 @@ class Here:
     def at(
         cls,
         terrain: Terrain,
-        rows: Rows,
+        rows: Linearization,
         belief: Quadratic,
         radius: float,
         largest: float = math.inf,
@@ -112,7 +113,7 @@ class _Way(NamedTuple):
     multipliers: np.ndarray
 
     @classmethod
-    def down(cls, terrain: Terrain, rows: Rows, u: np.ndarray, gradient: np.ndarray, radius: float) -> "_Way":
+    def down(cls, terrain: Terrain, rows: Linearization, u: np.ndarray, gradient: np.ndarray, radius: float) -> "_Way":
         short = radius / max(float(np.linalg.norm(gradient)), 1e-300)
         found = steepest(short, gradient, rows, terrain.lower - u, terrain.upper - u, radius)
         return cls(float(np.linalg.norm(found.step)) / short, found.multipliers)
@@ -129,15 +130,15 @@ def _along(covariance: np.ndarray, normals: np.ndarray) -> tuple[np.ndarray, flo
 class _Active:
     """The rows and bounds that x lies at. rows: which of them are active; equalities always are. bounds: -1, 0, 1 for low, none, high."""
 
-    rows: Rows
+    rows: Linearization
     which: np.ndarray
     bounds: np.ndarray
     fixed: np.ndarray
 
     @classmethod
-    def of(cls, rows: Rows, lower: np.ndarray, upper: np.ndarray, near: float) -> "_Active":
+    def of(cls, rows: Linearization, lower: np.ndarray, upper: np.ndarray, near: float) -> "_Active":
         margin = near * rows.lengths
-        which = rows.are_equalities | (rows.value >= rows.high - margin) | (rows.value <= rows.low + margin)
+        which = rows.are_equalities | (rows.value >= rows.upper - margin) | (rows.value <= rows.lower + margin)
         low, high = lower >= -near, upper <= near
         return cls(rows, which, np.where(high, 1, np.where(low, -1, 0)), low & high)
 
@@ -177,7 +178,7 @@ class _Active:
         return self._always_spanned if np.array_equal(chosen, self.always) else spanned(self.normals[chosen])
 
 
-def multiplier_errors(rows: Rows, multipliers: np.ndarray, covariance: np.ndarray, across: Across | None) -> np.ndarray:
+def multiplier_errors(rows: Linearization, multipliers: np.ndarray, covariance: np.ndarray, across: Across | None) -> np.ndarray:
     """Standard errors of y = -(J J^T)^-1 J g over the rows that have a multiplier; 0 for the others.
 
     NaN for equalities across which nothing has been evaluated: what the belief says there is its prior and no more.

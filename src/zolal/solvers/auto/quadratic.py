@@ -23,8 +23,9 @@ from typing import NamedTuple, final
 
 import numpy as np
 
+from zolal._array import EPS
 from zolal.solvers.auto.constants import CONSTANTS
-from zolal.solvers.auto.factor import EPS, JITTER, Factor, Scales, kernel, matrix, solved_by
+from zolal.solvers.auto.factor import JITTER, Factor, Scales, kernel, matrix, solved_by
 from zolal.solvers.auto.grain import grain
 from zolal.solvers.auto.likelihood import Likelihood, Repeats
 from zolal.solvers.auto.measured import Measured

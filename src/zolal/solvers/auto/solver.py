@@ -62,9 +62,6 @@ class Auto(Solver[AutoState]):
     def output(self, state: AutoState) -> Candidate:
         return self._member(state).output(state)
 
-    def best(self, state: AutoState) -> Candidate:
-        return self._member(state).best(state)
-
     def measures_at(self, state: AutoState) -> tuple[MirrorMap, float]:
         return self._member(state).measures_at(state)
 

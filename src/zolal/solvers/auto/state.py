@@ -7,7 +7,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from zolal._array import Array
-from zolal.solvers.auto.programme import Rows
+from zolal.linearization import Linearization
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.base import Candidate, State
 
@@ -34,7 +34,7 @@ class ModelledState(State):
     belief: Quadratic | None
     bend: np.ndarray  # the curvature of the constraints
     multipliers: Array
-    rows: Rows | None = None  # the constraints at the centre
+    rows: Linearization | None = None  # the constraints at the centre
     measured: np.ndarray | None = None  # the centre that they belong to
     failures: int = 0  # steps in a row that were not accepted
     has_failed: bool = False  # whether a step ever was not

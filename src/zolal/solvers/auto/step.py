@@ -14,8 +14,9 @@ import numpy as np
 from scipy.linalg import LinAlgError, eigh
 
 from zolal.errors import ConstraintError
+from zolal.linearization import Linearization
 from zolal.solvers.auto.dense import factorized
-from zolal.solvers.auto.programme import Rows, Solution, solve
+from zolal.solvers.auto.programme import Solution, solve
 from zolal.solvers.auto.terrain import Terrain
 
 ROUNDS = 8  # quadratic programmes with new linearizations, at the most
@@ -57,7 +58,7 @@ class Stepper:
 
     terrain: Terrain
 
-    def minimiser(self, model: Model, rows: Rows, radius: float, bend: np.ndarray) -> Step:
+    def minimiser(self, model: Model, rows: Linearization, radius: float, bend: np.ndarray) -> Step:
         """From the model's centre, which is feasible; the gain is 0 where the model knows nothing better. rows: at the centre."""
         u, gain, multipliers = model.centre, 0.0, np.zeros(len(rows.value))
         allowed = 1.01 * rows.distance(rows.value)
@@ -90,7 +91,7 @@ class Stepper:
         return Step(u, gain, multipliers, bend)
 
     def _feasible(
-        self, model: Model, u: np.ndarray, rows: Rows, step: np.ndarray, gain: float, allowed: float
+        self, model: Model, u: np.ndarray, rows: Linearization, step: np.ndarray, gain: float, allowed: float
     ) -> tuple[np.ndarray, np.ndarray, float] | None:
         """The first of step, step/2, ... after whose restoration the model is better than before; the rows there, and the model's gain.
 
@@ -107,7 +108,7 @@ class Stepper:
                     return trial, value, gained
         return None
 
-    def _programme(self, model: Model, u: np.ndarray, rows: Rows, bend: np.ndarray, radius: float) -> tuple[Solution, bool]:
+    def _programme(self, model: Model, u: np.ndarray, rows: Linearization, bend: np.ndarray, radius: float) -> tuple[Solution, bool]:
         """The step of one linearization within the ball, and whether the model is convex over it as it is."""
         terrain, away = self.terrain, u - model.centre
         hessian, slope = model.hessian + bend, model.slope(u)
@@ -169,7 +170,7 @@ def _convexity_shift(hessian: np.ndarray, floor: float) -> float:
         return 2.0 * least - min(lowest, least)
 
 
-def _curved(rows: Rows, value: np.ndarray, step: np.ndarray) -> bool:
+def _curved(rows: Linearization, value: np.ndarray, step: np.ndarray) -> bool:
     """Whether the rows bend along the step, at whose end they have these values."""
     if not len(rows.value):
         return False

@@ -9,9 +9,10 @@ import numpy as np
 from zolal._array import Array, like, to_numpy
 from zolal.directions import Gaussian
 from zolal.errors import ConstraintError
+from zolal.linearization import Linearization
 from zolal.problem import SlackForm
 from zolal.sets import Box, ConvexSet, L2Ball, NonNegative, Product, Simplex, WholeSpace
-from zolal.solvers.auto.programme import Rows, nearest
+from zolal.solvers.auto.programme import nearest
 
 RESTORATIONS, HALVINGS = 60, 8
 CHORD = 0.1  # of the violation: where a step leaves more, its linearization is not used again
@@ -103,15 +104,15 @@ class Terrain:
         low, high = self.form.equalities.interval
         return np.append(low, [extra.low for extra in self.extras]), np.append(high, [extra.high for extra in self.extras])
 
-    def rows(self, u: np.ndarray, value: np.ndarray | None = None) -> Rows:
+    def rows(self, u: np.ndarray, value: np.ndarray | None = None) -> Linearization:
         """The rows linearized at u, per unit of u; value: theirs at u, where it is known."""
         if self.num_rows == 0:
-            return Rows(np.empty(0), np.empty((0, len(u))), np.empty(0), np.empty(0))
+            return Linearization(np.empty(0), np.empty((0, len(u))), np.empty(0), np.empty(0))
         x, plain = self.outward(u), u * self.units
         jacobian = to_numpy(self.form.equalities.signed_jacobian(x)).astype(float)
         if self.extras:
             jacobian = np.vstack([jacobian, [extra.gradient(plain) for extra in self.extras]])
-        return Rows(self.values(u) if value is None else value, jacobian * self.units, *self.interval)
+        return Linearization(self.values(u) if value is None else value, jacobian * self.units, *self.interval)
 
     def start(self, u: np.ndarray, seed: int) -> np.ndarray:
         """A feasible point near u, or one of small violation.
@@ -163,7 +164,7 @@ class Terrain:
 
         def slopes(part: np.ndarray) -> np.ndarray:
             rows = self.rows(at(part))
-            outside = (rows.value < rows.low) | (rows.value > rows.high)
+            outside = (rows.value < rows.lower) | (rows.value > rows.upper)
             return (rows.jacobian * outside[:, None] / lengths[:, None])[:, free]
 
         try:
@@ -173,7 +174,7 @@ class Terrain:
         except (ConstraintError, ValueError, np.linalg.LinAlgError):
             return whole
 
-    def restored(self, u: np.ndarray, rows: Rows | None = None, most: int = RESTORATIONS) -> "Restored":
+    def restored(self, u: np.ndarray, rows: Linearization | None = None, most: int = RESTORATIONS) -> "Restored":
         """The end of Gauss-Newton steps to where bounds and rows hold, each the shortest one.
 
         rows: linearized near u, to begin with; they are linearized again where they no longer lead on.
@@ -208,7 +209,9 @@ class Terrain:
                 break
         return Restored(u, left, rows.value)
 
-    def _nearer(self, u: np.ndarray, step: np.ndarray, rows: Rows, left: float, tries: int) -> tuple[np.ndarray, np.ndarray] | None:
+    def _nearer(
+        self, u: np.ndarray, step: np.ndarray, rows: Linearization, left: float, tries: int
+    ) -> tuple[np.ndarray, np.ndarray] | None:
         """The first of step, step/2, ... that comes nearer to where the rows hold, with the values there."""
         for halvings in range(tries):
             trial = self.clipped(u + 0.5**halvings * step)

@@ -7,7 +7,7 @@ from zolal._checks import positive, require
 from zolal.estimators import Estimator, QueryBatch
 from zolal.mirror import Euclidean
 from zolal.schedules import Schedule, as_schedule
-from zolal.solvers.base import Candidate, Solver, TrackedState
+from zolal.solvers.base import Candidate, Solver, TrackedState, once_per_state
 
 OUTPUTS = ("last", "best")
 
@@ -31,6 +31,7 @@ class Baseline(Solver[T]):
         require(self.output_rule in OUTPUTS, self._name("output_rule"), f"be one of {OUTPUTS}", self.output_rule)
         self._set_schedules(step_size=positive)
 
+    @once_per_state
     def ask(self, state: T) -> QueryBatch:
         return self.estimator.plan(state.memory, state.x, state.k)
 

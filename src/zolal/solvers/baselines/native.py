@@ -74,7 +74,7 @@ def clip_rows(g: Array, limits: Array) -> Array:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Linearization:
+class LinearModel:
     """g(x) + J(x) (. - x), with every Jacobian asked for once."""
 
     equalities: Equalities
@@ -82,7 +82,7 @@ class Linearization:
     g: Array
 
     @classmethod
-    def at(cls, form: SlackForm, x: Array, g: Array) -> "Linearization":
+    def at(cls, form: SlackForm, x: Array, g: Array) -> "LinearModel":
         pairs = zip(form.equalities.parts, form.equalities.row_counts, strict=True)
         return cls(Equalities([_frozen(part, rows, x) for part, rows in pairs], form.equalities.row_counts), x, g)
 

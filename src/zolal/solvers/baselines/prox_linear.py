@@ -25,7 +25,8 @@ from typing import final
 import numpy as np
 from scipy.optimize import brentq, nnls
 
-EPS = float(np.finfo(float).eps)
+from zolal._array import EPS
+
 ROUNDING = 500.0  # times eps: of the gap, relative to the terms of v that it is made of
 CLOSE = 5000.0  # times eps: a relative step of this size is rounding
 RIDGE = 1e-13  # keeps a singular curvature invertible

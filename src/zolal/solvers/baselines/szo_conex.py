@@ -11,7 +11,7 @@ from zolal.problem import Problem
 from zolal.schedules import Schedule, momentum_weight
 from zolal.solvers.base import Candidate
 from zolal.solvers.baselines.baseline import Baseline
-from zolal.solvers.baselines.native import Linearization, NativeState, clip_rows, row_limits, start
+from zolal.solvers.baselines.native import LinearModel, NativeState, clip_rows, row_limits, start
 
 
 @final
@@ -85,7 +85,7 @@ class SZOConEx(Baseline[SZOConExState]):
         kappa = like(np.where(np.isinf(limits), self.constraint_proximal, 0.0), state.g)
         y = state.multipliers + r * ((1.0 + theta) * state.linearized - theta * state.previous)
         y = y - r * clip_rows(y / r, like(limits, y))
-        model = Linearization.at(state.form, x, state.g)
+        model = LinearModel.at(state.form, x, state.g)
         pulled = model.pull(y)
         x_next = _prox(state, gradient + pulled, self.proximal + dot(kappa, y), eta)
         weight = 1.0 + theta * state.weight

@@ -4,13 +4,13 @@ from typing import Any, final
 
 import numpy as np
 
-from zolal._array import Array, like, namespace, norm, to_numpy
+from zolal._array import Array, like, norm, rounding, to_numpy
 from zolal._checks import positive, positive_int, require
 from zolal.mirror import Euclidean, bregman_step
 from zolal.problem import Problem
 from zolal.solvers.base import Candidate
 from zolal.solvers.baselines.baseline import Baseline
-from zolal.solvers.baselines.native import Linearization, NativeState, row_limits, start
+from zolal.solvers.baselines.native import LinearModel, NativeState, row_limits, start
 from zolal.solvers.baselines.prox_linear import DualBall, Sides
 
 SATURATED = 1.0 - 1e-6  # of rho; below it the linearized constraints are met
@@ -73,7 +73,7 @@ class ZOPenalty(Baseline[ZOPenaltyState]):
     def tell(self, state: ZOPenaltyState, values: np.ndarray) -> ZOPenaltyState:
         eta = self.step_size_schedule(state.k)
         gradient, memory = self.estimator.absorb(state.memory, self.ask(state), values)
-        model = Linearization.at(state.form, state.x, state.g)
+        model = LinearModel.at(state.form, state.x, state.g)
         y, pulled, x = prox_linear_step(state, model, gradient, eta)
         steps, saturated = state.steps + 1, state.saturated + int(norm(y) >= SATURATED * state.rho)
         rho, number = state.rho, state.number
@@ -91,7 +91,7 @@ def growth_factor(name: str, value: Any) -> float:
     return factor
 
 
-def prox_linear_step(state: ZOPenaltyState, model: Linearization, gradient: Array, eta: float) -> tuple[Array, Array, Array]:
+def prox_linear_step(state: ZOPenaltyState, model: LinearModel, gradient: Array, eta: float) -> tuple[Array, Array, Array]:
     """The multipliers y, J^T y and x^{k+1}."""
     problem, x = state.form.problem, state.x
 
@@ -103,7 +103,7 @@ def prox_linear_step(state: ZOPenaltyState, model: Linearization, gradient: Arra
     def slope(y: np.ndarray) -> np.ndarray:
         return sides.split(_host(model.ahead(step(model.pull(like(sides.join(y), state.g))))))
 
-    eps = float(namespace(x).finfo(x.dtype).eps)
+    eps = rounding(x)
     gram = np.reshape([_host(model.push(model.pull(like(unit, state.g)))) for unit in np.eye(len(sides.limits))], (len(sides.limits),) * 2)
     dual = DualBall(sides.split(_host(state.g)), slope, eta * sides.spread(gram), sides.one_sided, state.rho, eps)
     y = like(sides.join(dual.solve(sides.split_multipliers(_host(state.multipliers)))), state.g)

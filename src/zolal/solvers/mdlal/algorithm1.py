@@ -11,7 +11,7 @@ from zolal.kkt import kkt_measures
 from zolal.mirror import Euclidean, MirrorMap, bregman_step
 from zolal.problem import Problem, SlackForm
 from zolal.schedules import Schedule, as_schedule
-from zolal.solvers.base import Candidate, Solver, TrackedState
+from zolal.solvers.base import Candidate, Solver, TrackedState, once_per_state
 from zolal.solvers.mdlal.lagrangian import penalized_multipliers, update_multipliers
 from zolal.theory import Settings
 
@@ -81,6 +81,7 @@ class MDLAL(Solver[MDLALState]):
     def carried(self, state: MDLALState, multipliers: Array) -> MDLALState:
         return replace(state, multipliers=multipliers)
 
+    @once_per_state
     def ask(self, state: MDLALState) -> QueryBatch:
         return self.estimator.plan(state.memory, state.x, state.k)
 

@@ -6,7 +6,7 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from zolal._array import Array
+from zolal._array import EPS, Array
 from zolal.directions import Orthogonal
 from zolal.estimators.survey import Probe, Survey
 from zolal.solvers.auto.slopes.averages import Weighted
@@ -16,7 +16,7 @@ from zolal.solvers.auto.slopes.pace import Pace, paced_by_change
 from zolal.solvers.auto.slopes.points import Anchor, Move
 from zolal.solvers.auto.slopes.reading import Reading
 
-ROUNDING = 4.0 * 2.220446049250313e-16  # of a difference of two values, in units of the values
+ROUNDING = 4.0 * EPS  # of a difference of two values, in units of the values
 
 
 @final

@@ -9,7 +9,6 @@ from zolal.mirror import MirrorMap, bregman_step
 from zolal.regularizers import Zero
 from zolal.sets import ConvexSet
 from zolal.solvers.auto.slopes.constants import CONSTANTS
-from zolal.solvers.auto.slopes.extent import diameter
 
 
 @final
@@ -56,7 +55,7 @@ class Leaps:
         """The next p. u: normal numbers; one of equal sizes would move no corner that s of equal sizes has chosen."""
         known = norm(self.gradient)
         model = u / norm(u) if known == 0.0 else self.gradient / known + CONSTANTS.explored / norm(u) * u
-        return bregman_step(mirror, region, Zero(), self.best, model, CONSTANTS.leap * diameter(region, u.shape[0]))
+        return bregman_step(mirror, region, Zero(), self.best, model, CONSTANTS.leap * region.diameter(u.shape[0]))
 
     def told(self, point: Array, value: float) -> "Leaps":
         """After F(point) = value; NaN for one that is missing."""

@@ -6,7 +6,7 @@ from typing import final
 
 import numpy as np
 
-from zolal._array import Array, dot, like, norm, to_numpy
+from zolal._array import Array, dot, like, norm, rounding, to_numpy
 from zolal._checks import require
 from zolal.directions import Gaussian, Orthogonal
 from zolal.estimators.survey import Probe, Survey
@@ -20,7 +20,7 @@ from zolal.solvers.auto.slopes.additive import Additive
 from zolal.solvers.auto.slopes.constants import CONSTANTS
 from zolal.solvers.auto.slopes.estimate import Estimate
 from zolal.solvers.auto.slopes.exact import Exact
-from zolal.solvers.auto.slopes.extent import diameter, length_scale
+from zolal.solvers.auto.slopes.extent import length_scale
 from zolal.solvers.auto.slopes.leaps import Leaps
 from zolal.solvers.auto.slopes.lengths import Lengths
 from zolal.solvers.auto.slopes.lost import can_do_without, explodes, judged_move, lacks_values
@@ -28,9 +28,9 @@ from zolal.solvers.auto.slopes.phases import FirstLook, Leaping, NoiseLook, Runn
 from zolal.solvers.auto.slopes.points import Anchor, Mean, Move
 from zolal.solvers.auto.slopes.reading import Reading
 from zolal.solvers.auto.slopes.sampled import Sampled
-from zolal.solvers.auto.slopes.state import SlopesState, rounding
+from zolal.solvers.auto.slopes.state import SlopesState
 from zolal.solvers.auto.slopes.step import Stepper
-from zolal.solvers.base import Candidate, Solver
+from zolal.solvers.base import Candidate, Solver, once_per_state
 
 
 @final
@@ -77,6 +77,7 @@ class Slopes(Solver[SlopesState]):
             best=Candidate(z, 0.0 * c, None),
         )
 
+    @once_per_state
     def ask(self, state: SlopesState) -> Survey:
         length = state.difference_length
         match state.phase:
@@ -191,7 +192,7 @@ class Slopes(Solver[SlopesState]):
         Where such steps would cross the region, so that it bounds them, only an estimate that remembers settles down.
         """
         fresh = reading.mean_gradient(state.x)
-        widest = CONSTANTS.crossing * diameter(state.form.problem.region, state.x.shape[0])
+        widest = CONSTANTS.crossing * state.form.problem.region.diameter(state.x.shape[0])
         length = (state.pace.step_size or 0.0) * norm(fresh)
         crosses = length > (CONSTANTS.crossing_ends if state.crosses else 1.0) * widest
         gradient, leading = state.estimate.gradient, state.estimate.leading if crosses else fresh
@@ -316,9 +317,6 @@ class Slopes(Solver[SlopesState]):
             chosen = chosen._replace(multipliers=like(found.multipliers / lengths, x))
         return chosen._replace(z=state.form.start(x))
 
-    def best(self, state: SlopesState) -> Candidate:
-        return self.output(state)
-
     def measures_at(self, state: SlopesState) -> tuple[MirrorMap, float]:
         return state.form.geometry(self.mirror), min(state.pace.step_size or 1.0, state.measuring_step)
 
@@ -375,7 +373,7 @@ def _clip(state: SlopesState, directions: Orthogonal, survey: Survey) -> ConvexS
     A region of one point has room for no difference at all; there they leave it.
     """
     region, d = state.form.problem.region, directions.dimension
-    if diameter(region, d) == 0.0:
+    if region.diameter(d) == 0.0:
         return None
     longest = max((abs(probe.length) for probe in survey.probes), default=0.0) * directions.largest_entry
     return region if region.is_flat or longest > region.depth(d) else None
@@ -386,5 +384,5 @@ def _may_leap(state: SlopesState) -> bool:
     problem = state.form.problem
     free = state.c.shape[0] == 0 and problem.sample is None and isinstance(problem.regularizer, Zero)
     return (
-        free and problem.dimension >= CONSTANTS.hope * CONSTANTS.leap_share and 0.0 < diameter(problem.region, problem.dimension) < math.inf
+        free and problem.dimension >= CONSTANTS.hope * CONSTANTS.leap_share and 0.0 < problem.region.diameter(problem.dimension) < math.inf
     )

@@ -6,11 +6,10 @@ from typing import final
 
 import numpy as np
 
-from zolal._array import Array, namespace, norm
+from zolal._array import Array, norm, rounding
 from zolal.directions import Orthogonal
 from zolal.solvers.auto.slopes.constants import CONSTANTS
 from zolal.solvers.auto.slopes.estimate import Estimate
-from zolal.solvers.auto.slopes.extent import diameter
 from zolal.solvers.auto.slopes.lengths import Lengths
 from zolal.solvers.auto.slopes.noise import Noise
 from zolal.solvers.auto.slopes.pace import Pace
@@ -77,7 +76,7 @@ class SlopesState(State):
     @property
     def longest_difference(self) -> float:
         """Up to where noisy differences may grow: in an unbounded region as far as the run has come."""
-        across = diameter(self.form.problem.region, self.form.problem.dimension)
+        across = self.form.problem.region.diameter(self.form.problem.dimension)
         if math.isfinite(across):
             return min(CONSTANTS.longest_share * across, self.deepest_length / self.noise.reach * math.sqrt(self.x.shape[0]))
         start = self.start.x if self.start is not None else self.x
@@ -87,7 +86,3 @@ class SlopesState(State):
     def measuring_step(self) -> float:
         """The longest step by which stationarity may be measured: the mapping of one that crosses the region is small everywhere."""
         return CONSTANTS.measuring_step * self.scale / max(self.estimate.gradient_size, 1e-300)
-
-
-def rounding(x: Array) -> float:
-    return float(namespace(x).finfo(x.dtype).eps)

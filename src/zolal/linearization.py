@@ -1,0 +1,76 @@
+"""Constraints linearized at a point: rows that ought to lie in intervals."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from zolal._array import EPS, Array, like, namespace, to_numpy
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Linearization:
+    """c + J p, which ought to lie in [lower, upper], row by row, for a step p.
+
+    value: c, shape (m,). jacobian: J, shape (m, d), in the namespace of x. lower, upper: shape (m,); equal for equalities.
+    """
+
+    value: np.ndarray
+    jacobian: Array
+    lower: np.ndarray
+    upper: np.ndarray
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """Of the gradients; 1 where there is none."""
+        return np.where(self._lengths > 0.0, self._lengths, 1.0)
+
+    @cached_property
+    def _lengths(self) -> np.ndarray:
+        return to_numpy(namespace(self.jacobian).sqrt(namespace(self.jacobian).sum(self.jacobian * self.jacobian, axis=1)))
+
+    @cached_property
+    def are_equalities(self) -> np.ndarray:
+        return self.lower == self.upper
+
+    @property
+    def violation(self) -> float:
+        """The largest violation of a row in its own terms."""
+        return float(np.max(np.abs(self.excess(self.value)), initial=0.0))
+
+    def excess(self, value: np.ndarray) -> np.ndarray:
+        """The values less their nearest points in [lower, upper]."""
+        return value - np.clip(value, self.lower, self.upper)
+
+    def distance(self, value: np.ndarray) -> float:
+        """How far a point with these values is from where the rows hold, as far as each row's gradient tells."""
+        if not len(value):
+            return 0.0
+        if not np.isfinite(value).all():
+            return np.inf
+        excess = np.abs(self.excess(value))
+        rounding = 4.0 * EPS * np.abs(value - excess)
+        return float(np.linalg.norm(np.where(excess > rounding, excess, 0.0) / self.lengths))
+
+    def only(self, chosen: np.ndarray) -> "Linearization":
+        """Some of the rows."""
+        if chosen.all():
+            return self
+        return Linearization(self.value[chosen], self.jacobian[chosen], self.lower[chosen], self.upper[chosen])
+
+    def at(self, value: np.ndarray) -> "Linearization":
+        """The same derivatives with other values."""
+        return Linearization(value, self.jacobian, self.lower, self.upper)
+
+    def scaled(self, reach: float = math.inf) -> tuple["Linearization", np.ndarray]:
+        """The rows divided by the lengths of their gradients, and those lengths.
+
+        A row whose gradient is so short that its linear model leads farther than `reach` counts as empty, with the length 1.
+        """
+        there = (self._lengths > 0.0) & (np.abs(self.excess(self.value)) / reach <= self._lengths)
+        lengths = np.where(there, self._lengths, 1.0)
+        jacobian = self.jacobian * like(there / lengths, self.jacobian)[:, None]
+        return Linearization(self.value / lengths, jacobian, self.lower / lengths, self.upper / lengths), lengths
