@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import NonlinearConstraint
 
 from prepared import prepared
-from zolal.evaluation.faults import Answer, FaultPolicy
+from zolal.evaluation.faults import Answer
 from zolal.kkt import KKT
 from zolal.regularizers import L1
 from zolal.runs.certify import Certificate
@@ -18,7 +18,7 @@ KINKED = NonlinearConstraint(lambda x: np.abs(x - [0.3, 0.7]).sum() + 0.1 * np.a
 
 
 def test_the_value_at_a_start_that_violates_less_has_its_regularizer():
-    setup = prepared(lambda x: 5.0, np.ones(2), constraints=KINKED, regularizer=L1(10.0), maxfev=200, policy=FaultPolicy("retry"))
+    setup = prepared(lambda x: 5.0, np.ones(2), constraints=KINKED, regularizer=L1(10.0), maxfev=200, on_error="retry")
     assert setup.least is None  # kinks hide the contradiction
     session = Session(setup)
     session.open()

@@ -10,11 +10,12 @@ import numpy as np
 
 from zolal._array import Array
 from zolal._checks import require
-from zolal.doors.minimize import prepare, with_parameters
+from zolal.doors.arguments import Arguments, prepare
+from zolal.doors.minimize import with_parameters
 from zolal.errors import InvalidArgumentError, ObjectiveError
 from zolal.estimators.base import Queries, SampleKey
 from zolal.evaluation.evaluate import as_value, draw_sample
-from zolal.evaluation.faults import Answer, FaultPolicy
+from zolal.evaluation.faults import Answer
 from zolal.naming import NAMELESS, Naming
 from zolal.problem import Problem
 from zolal.regularizers import Regularizer
@@ -115,27 +116,8 @@ class Optimizer:
         start: Result | None = None,
         options: dict[str, Any] | None = None,
     ) -> None:
-        setup = prepare(
-            _nobody if fun is None else fun,
-            x0,
-            bounds=bounds,
-            constraints=constraints,
-            region=region,
-            regularizer=regularizer,
-            sample=sample,
-            vectorized=False,
-            gradient=gradient,
-            method=method,
-            geometry=geometry,
-            maxfev=maxfev,
-            tol=tol,
-            rng=rng,
-            callback=callback,
-            x_scale=x_scale,
-            start=start,
-            options=options,
-            policy=FaultPolicy(on_error, retries),
-        )
+        given = {name: value for name, value in locals().items() if name != "self"}  # before any other name is bound here
+        setup = prepare(Arguments(**given | dict(fun=_nobody if fun is None else fun)))
         self._stack = contextlib.ExitStack()
         self._session = self._stack.enter_context(opened(setup, checkpoint, resume, progress))
 
