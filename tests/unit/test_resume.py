@@ -13,7 +13,7 @@ from scipy.optimize import NonlinearConstraint
 import zolal
 from kept_runs import SPHERE, X0, Counted, bowl, check_same, check_whole, solve, stop_at
 from zolal.errors import CheckpointError
-from zolal.methods import METHODS, MDLALOptions
+from zolal.methods import METHODS
 from zolal.runs.checkpoint import folder as folders
 from zolal.runs.checkpoint import read_run
 
@@ -75,18 +75,6 @@ def test_a_smaller_budget_is_refused(tmp_path):
     solve(checkpoint=tmp_path)
     with pytest.raises(CheckpointError, match="maxfev was 200 and is 100, but may only grow"):
         solve(checkpoint=tmp_path, resume=True, maxfev=100)
-
-
-def test_a_method_that_plans_by_its_budget_has_another_run_for_another_budget(tmp_path, monkeypatch):
-    class Planned(MDLALOptions):
-        def method(self, geometry):
-            return super().method(geometry)._replace(planned=True)
-
-    monkeypatch.setitem(METHODS, "mdlal", Planned)
-    solve(checkpoint=tmp_path, callback=stop_at(2))
-    with pytest.raises(CheckpointError, match="maxfev was 200 and is 400"):
-        solve(checkpoint=tmp_path, resume=True, maxfev=400)
-    assert solve(checkpoint=tmp_path, resume=True).status is zolal.Status.MAX_EVALUATIONS
 
 
 def test_a_run_that_goes_on_has_no_result_meanwhile(tmp_path):

@@ -105,8 +105,7 @@ def prepare(given: Arguments) -> Setup:
         named["x_scale"] = [float(scale) for scale in np.ravel(x_scale)]
     if start is not None:
         named["start"] = [] if multipliers is None else multipliers.tolist()
-    setup = Setup(problem, chosen, first, budget, tol, policy, named, given.callback, given.rng is not None, naming, x, least, multipliers)
-    return replace(setup, chosen=named | dict(maxfev=setup.maxfev)) if chosen.planned else setup
+    return Setup(problem, chosen, first, budget, tol, policy, named, given.callback, given.rng is not None, naming, x, least, multipliers)
 
 
 def _begun(start: Any, x0: Any) -> Any:

@@ -97,6 +97,6 @@ def minimize(
 
 def with_parameters(result: Result, setup: Setup) -> Result:
     """The result with its table of constraints and with what the run was given, for its page."""
-    given = {name: value if isinstance(value, (int, float)) else str(value) for name, value in setup.chosen.items()}
+    given = {name: value if isinstance(value, (int, float)) else str(value) for name, value in setup.parameters.items()}
     result.update(constraints=constraint_table(result, setup.start.form), parameters=given | dict(maxfev=setup.maxfev))
     return result

@@ -15,14 +15,13 @@ Check = Callable[[str, Any], Any]
 
 
 class Method(NamedTuple):
-    """A solver with what the front door needs beside it. planned: whether its course depends on maxfev, so that more is another run."""
+    """A solver with what the front door needs beside it."""
 
     solver: Solver
     directions: str
     smoothing: Schedule
     check_directions: int
     max_iterations: int | None
-    planned: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

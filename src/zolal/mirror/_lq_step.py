@@ -5,7 +5,7 @@ known the problem falls apart into coordinates and, for balls and simplices, one
 
     phi(x_i) / kappa + eta l2 x_i + theta n_i(x) = soft(y_i, eta l1),    clipped to the box,
 
-with n(x) the normal of the factor. So there is a leaf per factor (`_lq_leaves`), which answers "what are x, Psi and
+with n(x) the normal of the factor. So each factor (`_lq_factors`) answers "what are x, Psi and
 dPsi / dlog kappa for this kappa?", and one increasing scalar equation for log kappa,
 
     R(log kappa) = log kappa - log(q-1) + ((2-q)/q) log Psi(kappa) = 0,
@@ -21,7 +21,7 @@ from typing import Any
 from zolal._array import Array, concatenate, split
 from zolal._roots import increasing_root
 from zolal.errors import UnsupportedError
-from zolal.mirror._lq_leaves import BallLeaf, IntervalLeaf, L1Leaf, Leaf, SimplexLeaf, Terms
+from zolal.mirror._lq_factors import BallFactor, Factor, IntervalFactor, L1Factor, SimplexFactor, Terms
 from zolal.regularizers import BlockSum, Regularizer
 from zolal.sets import Box, ConvexSet, L1Ball, L2Ball, LqBall, NonNegative, Product, Simplex, WholeSpace
 
@@ -34,32 +34,32 @@ def solve_lq_step(
     `compiled` chooses between the compiled kernels and the array code; by default NumPy float64 gets the kernels.
     """
     # v_delta is homogeneous of degree 2 in (x, delta) only on cones, so no rescaling: logarithms carry every magnitude
-    leaves = _leaves(q, delta, region, regularizer, y, step_size, compiled)
-    length = max(delta * y.shape[0] ** (1.0 / q), *(leaf.length() for leaf in leaves))
+    factors = _factors(q, delta, region, regularizer, y, step_size, compiled)
+    length = max(delta * y.shape[0] ** (1.0 / q), *(factor.length() for factor in factors))
     if q == 2.0 or not length > 0.0:  # kappa = 1, or x = 0 wherever it may be
-        for leaf in leaves:
-            leaf.respond(0.0)
+        for factor in factors:
+            factor.respond(0.0)
     else:
-        _solve_kappa(q, leaves, math.log(q - 1.0) + (q - 2.0) * math.log(length))
-    return concatenate([leaf.solution() for leaf in leaves])
+        _solve_kappa(q, factors, math.log(q - 1.0) + (q - 2.0) * math.log(length))
+    return concatenate([factor.solution() for factor in factors])
 
 
-def _solve_kappa(q: float, leaves: Sequence[Leaf], start: float) -> None:
-    """Brings every leaf to the root of R, first on a sample of the coordinates, which is cheap, then on all of them."""
-    samples = [leaf.sampled() for leaf in leaves]
-    if any(sample is not leaf for sample, leaf in zip(samples, leaves, strict=True)):
+def _solve_kappa(q: float, factors: Sequence[Factor], start: float) -> None:
+    """Brings every factor to the root of R, first on a sample of the coordinates, which is cheap, then on all of them."""
+    samples = [factor.sampled() for factor in factors]
+    if any(sample is not factor for sample, factor in zip(samples, factors, strict=True)):
         start = _balance(q, samples, start)
-        for leaf, sample in zip(leaves, samples, strict=True):
-            leaf.start_from(sample)
-    _balance(q, leaves, start)
+        for factor, sample in zip(factors, samples, strict=True):
+            factor.start_from(sample)
+    _balance(q, factors, start)
 
 
-def _balance(q: float, leaves: Sequence[Leaf], start: float) -> float:
+def _balance(q: float, factors: Sequence[Factor], start: float) -> float:
     """The root of R."""
     shrink = (2.0 - q) / q
 
     def imbalance(log_kappa: float) -> tuple[float, float]:
-        answers = [(leaf.terms.weight, *leaf.respond(log_kappa)) for leaf in leaves]
+        answers = [(factor.terms.weight, *factor.respond(log_kappa)) for factor in factors]
         total = max(sum(weight * part for weight, part, _ in answers), 1e-320)
         growth = sum(weight * slope for weight, _, slope in answers)
         return log_kappa - math.log(q - 1.0) + shrink * math.log(total), 1.0 + shrink * growth / total
@@ -67,29 +67,29 @@ def _balance(q: float, leaves: Sequence[Leaf], start: float) -> float:
     return increasing_root(imbalance, start, slopes=(1.0, 1.0 / (q - 1.0)))
 
 
-def _leaves(
+def _factors(
     q: float, delta: float, region: ConvexSet, regularizer: Regularizer, y: Array, step_size: float, compiled: bool | None
-) -> list[Leaf]:
-    """One leaf per factor of the region."""
+) -> list[Factor]:
+    """One factor per factor of the region."""
     if isinstance(region, Product):
         blocks = zip(region.parts, _factor_regularizers(region, regularizer), split(y, region.sizes), strict=True)
-        return [leaf for (part, _), h, block in blocks for leaf in _leaves(q, delta, part, h, block, step_size, compiled)]
+        return [factor for (part, _), h, block in blocks for factor in _factors(q, delta, part, h, block, step_size, compiled)]
     if regularizer.elastic_weights is None:
         supported = "Zero, L1, ElasticNet, and BlockSum of these on matching Products"
         raise UnsupportedError(f"No exact step for {regularizer!r} in the smoothed l_q geometry; supported: {supported}.")
     l1, l2 = (step_size * weight for weight in regularizer.elastic_weights)
     if isinstance(region, Simplex):  # there the l1 term is constant
-        return [SimplexLeaf(Terms(q, delta, y, 0.0, l2, signed=False, compiled=compiled), region.radius, 1.0)]
+        return [SimplexFactor(Terms(q, delta, y, 0.0, l2, signed=False, compiled=compiled), region.radius, 1.0)]
     lower, upper = _bounds(region)
     terms = Terms(q, delta, y, l1, l2, lower, upper, compiled=compiled)
     if isinstance(region, (WholeSpace, NonNegative, Box)):
-        return [IntervalLeaf(terms)]
+        return [IntervalFactor(terms)]
     if isinstance(region, L1Ball):
-        return [L1Leaf(terms, region.radius, 1.0)]
+        return [L1Factor(terms, region.radius, 1.0)]
     if isinstance(region, L2Ball):
-        return [BallLeaf(terms, region.radius, 2.0)]
+        return [BallFactor(terms, region.radius, 2.0)]
     if isinstance(region, LqBall) and (region.q == 2.0 or abs(region.q - q) <= 1e-12 * q):
-        return [BallLeaf(terms, region.radius, region.q)]
+        return [BallFactor(terms, region.radius, region.q)]
     raise UnsupportedError(
         f"No exact step on {region!r} in the smoothed l_q geometry with q = {q}; supported: WholeSpace, Box, NonNegative, Simplex, "
         f"L1Ball, L2Ball, LqBall(q={q}, ...) and Products of these."

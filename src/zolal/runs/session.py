@@ -44,7 +44,7 @@ UNCHECKED = (*FAILURES, *HOPELESS, Status.INTERRUPTED, Status.RUNNING)  # no fre
 class Setup:
     """A run before its first evaluation. budget: the evaluations of the run, without those of the final check.
 
-    chosen: the arguments that make the run what it is, beside the problem and the start, for whoever compares runs.
+    parameters: the arguments that make the run what it is, beside the problem and the start, for whoever compares runs.
     """
 
     problem: Problem
@@ -53,7 +53,7 @@ class Setup:
     budget: int
     tol: float
     policy: FaultPolicy
-    chosen: dict[str, Any]
+    parameters: dict[str, Any]
     callback: Callable[[Any], Any] | None = None
     seed_given: bool = True  # otherwise a run that is resumed keeps its own
     naming: Naming = NAMELESS

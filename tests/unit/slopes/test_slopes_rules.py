@@ -7,7 +7,7 @@ import pytest
 
 from zolal.directions import Orthogonal
 from zolal.solvers.auto.slopes.additive import Additive
-from zolal.solvers.auto.slopes.averages import Square, Weighted
+from zolal.solvers.auto.slopes.averages import Discounted
 from zolal.solvers.auto.slopes.constants import CONSTANTS
 from zolal.solvers.auto.slopes.exact import Exact
 from zolal.solvers.auto.slopes.lengths import Lengths
@@ -31,7 +31,7 @@ def answers(survey, f=quadratic):
 def test_slopes_are_those_of_the_gradient(noise):
     x = np.linspace(0.0, 1.0, D)
     survey = noise.survey(Orthogonal(D, D, seed=1), x, (), 1e-4, False)
-    reading = noise.read(survey, answers(survey), None, Weighted())
+    reading = noise.read(survey, answers(survey), None, Discounted())
     np.testing.assert_allclose(reading.slopes, survey.directions.dot(G + A @ x), atol=4e-3)
     np.testing.assert_allclose(reading.mean_gradient(x), G + A @ x, atol=4e-3)
 
@@ -39,7 +39,7 @@ def test_slopes_are_those_of_the_gradient(noise):
 def test_pairs_of_two_lengths_show_the_mean_curvature():
     noise, x = Additive(1e-12, 6.0), np.zeros(D)
     survey = noise.survey(Orthogonal(D, D, seed=2), x, (), 0.1, False)
-    reading = noise.read(survey, answers(survey, lambda x: 0.5 * 1.7 * x @ x), None, Weighted())
+    reading = noise.read(survey, answers(survey, lambda x: 0.5 * 1.7 * x @ x), None, Discounted())
     assert reading.curvature.mean == pytest.approx(1.7)
     assert reading.value == pytest.approx(0.0, abs=1e-12)
 
@@ -48,7 +48,7 @@ def test_one_sample_shows_the_curvature_along_the_last_step():
     x, before = np.ones(D), np.zeros(D)
     anchor = Anchor(before, before, 0.0, 0.0, True)
     survey = Sampled(1.0, 8.0).survey(Orthogonal(D, 8), x, (before, 0.5 * x, before, x), 1e-4, True)
-    reading = Sampled(1.0, 8.0).read(survey, answers(survey), anchor, Weighted())
+    reading = Sampled(1.0, 8.0).read(survey, answers(survey), anchor, Discounted())
     assert reading.second == pytest.approx(x @ A @ x)
     assert reading.change == pytest.approx(quadratic(x))
 
@@ -57,10 +57,10 @@ def test_a_change_between_points_beside_a_step_is_that_of_the_step_for_a_quadrat
     step, s, x0 = np.linspace(0.1, 1.0, D), G, np.zeros(D)
     anchor = Anchor(x0, x0, quadratic(x0), 0.0, True)
     survey = Exact().survey(Orthogonal(D, 4), 0.8 * step, (), 1e-6, False)
-    reading = Exact().read(survey, answers(survey), anchor, Weighted()).step_seen(anchor, step, s)
+    reading = Exact().read(survey, answers(survey), anchor, Discounted()).step_seen(anchor, step, s)
     assert reading.change == pytest.approx(quadratic(step))
     nothing = Exact().survey(Orthogonal(D, 4), 0.1 * step, (), 1e-6, False)
-    assert Exact().read(nothing, answers(nothing), anchor, Weighted()).step_seen(anchor, step, s) is None
+    assert Exact().read(nothing, answers(nothing), anchor, Discounted()).step_seen(anchor, step, s) is None
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_the_step_size_is_one_over_the_curvature_within_a_factor_two(curvature, 
 def test_differences_grow_where_longer_ones_foretell_better_and_shrink_where_they_do_much_worse():
     noise, rng = Additive(1.0, 6.0), np.random.default_rng(0)
     survey = noise.survey(Orthogonal(D, D), np.zeros(D), (), 0.1, False)
-    reading = noise.read(survey, rng.standard_normal(len(survey)), None, Weighted())
-    many = Lengths(0.4, Square(100.0, 100.0), Square(100.0, 100.0))
+    reading = noise.read(survey, rng.standard_normal(len(survey)), None, Discounted())
+    many = Lengths(0.4, Discounted(100.0, 100.0), Discounted(100.0, 100.0))
     better, worse = np.where(reading.short, 1.0, 0.01), np.where(reading.short, 0.01, 5.0)
     assert noise.lengthened(many, reading, better, 1.0, math.inf).radius in (0.4, 0.8)
     for _ in range(10):

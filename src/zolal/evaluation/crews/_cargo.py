@@ -76,7 +76,7 @@ def without_bases(batch: Queries) -> Queries:
     return batch.with_bases(())
 
 
-def deliver(cargo: Cargo) -> Any:
+def answer_cargo(cargo: Cargo) -> Any:
     """In the worker: the answers to the cargo's queries with their seconds, or what is missing."""
     for number, part in cargo.parts.items():
         if (cargo.owner, number) not in _held:

@@ -3,7 +3,7 @@ from dataclasses import replace
 from typing import Any, final
 
 from zolal.estimators.base import Queries
-from zolal.evaluation.crews._cargo import Cargo, deliver, packed, without_bases
+from zolal.evaluation.crews._cargo import Cargo, answer_cargo, packed, without_bases
 from zolal.evaluation.crews.base import BaseNumbers, FuturesCrew
 from zolal.evaluation.faults import Answer
 from zolal.problem import Problem
@@ -48,7 +48,7 @@ class DaskCrew(FuturesCrew):
         self._scatter()
         small = {number: base for number, base in self.bases.known.items() if number not in self.scattered}
         cargo = Cargo(self.owner, self.outline, (PROBLEM, *self.numbers), small, indices)
-        return self.client.submit(_deliver, cargo, list(self.scattered), *self.scattered.values(), pure=False)
+        return self.client.submit(_answer_scattered, cargo, list(self.scattered), *self.scattered.values(), pure=False)
 
     def fetch(self, futures: list[Any]) -> None:
         """In one message, not one each."""
@@ -91,6 +91,6 @@ class DaskCrew(FuturesCrew):
             return self.client.scatter(part, broadcast=True, direct=False, hash=False)
 
 
-def _deliver(cargo: Cargo, numbers: list[int], *parts: Any) -> Any:
+def _answer_scattered(cargo: Cargo, numbers: list[int], *parts: Any) -> Any:
     """In the worker, with the parts that Dask has brought there."""
-    return deliver(replace(cargo, parts=cargo.parts | dict(zip(numbers, parts, strict=True))))
+    return answer_cargo(replace(cargo, parts=cargo.parts | dict(zip(numbers, parts, strict=True))))

@@ -5,7 +5,7 @@ from typing import Any, final
 import numpy as np
 
 from zolal.estimators.base import Queries
-from zolal.evaluation.crews._cargo import Absent, Cargo, Spool, deliver, packed, without_bases
+from zolal.evaluation.crews._cargo import Absent, Cargo, Spool, answer_cargo, packed, without_bases
 from zolal.evaluation.crews.base import BaseNumbers, FuturesCrew, timed_answers
 from zolal.evaluation.faults import Answer
 from zolal.problem import Problem
@@ -81,4 +81,4 @@ class ExecutorCrew(FuturesCrew):
             self.spool.close()
 
     def _send(self, indices: list[int], parts: dict[int, Any]) -> Any:
-        return self.executor.submit(deliver, Cargo(self.owner, self.outline, (PROBLEM, *self.numbers), dict(parts), indices))
+        return self.executor.submit(answer_cargo, Cargo(self.owner, self.outline, (PROBLEM, *self.numbers), dict(parts), indices))

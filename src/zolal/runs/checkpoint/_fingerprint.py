@@ -37,8 +37,8 @@ def fingerprint(setup: Setup) -> dict[str, str]:
     }
     told = {name: described(value) for name, value in parts.items()}
     told["constraints"] = told["constraints"].replace("tuple", f"{equalities.num_rows} rows")
-    chosen = {name: value for name, value in setup.chosen.items() if name != "options"}
-    options = {f"option {name!r}": value for name, value in setup.chosen["options"].items()}
+    chosen = {name: value for name, value in setup.parameters.items() if name != "options"}
+    options = {f"option {name!r}": value for name, value in setup.parameters["options"].items()}
     return told | {name: described(value) for name, value in (chosen | options).items()}
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from zolal._array import Array
 from zolal.directions import Orthogonal
 from zolal.estimators.survey import Probe, Survey
-from zolal.solvers.auto.slopes.averages import Weighted
+from zolal.solvers.auto.slopes.averages import Discounted
 from zolal.solvers.auto.slopes.constants import CONSTANTS
 from zolal.solvers.auto.slopes.lengths import Lengths
 from zolal.solvers.auto.slopes.noise import Noise
@@ -50,7 +50,7 @@ class Additive(Noise):
         pairs = [Probe(0, j, sign * length * (1 + j % 2), j) for j in range(n) for sign in (1.0, -1.0)]
         return Survey((x,), directions, (*pairs, *([Probe(sample=n), Probe(sample=n + 1)] if look else [])))
 
-    def read(self, survey: Survey, values: np.ndarray, anchor: Anchor | None, curvature: Weighted) -> Reading:
+    def read(self, survey: Survey, values: np.ndarray, anchor: Anchor | None, curvature: Discounted) -> Reading:
         """Central slopes of both lengths, and the mean curvature from the means of the pairs: M(2r) - M(r) = (3/2) r^2 tr(A)/d."""
         directions = survey.directions
         assert isinstance(directions, Orthogonal)
@@ -64,7 +64,7 @@ class Additive(Noise):
         if min(map(len, parts)) > 0:
             r2 = length**2 * directions.dimension
             seen = 2.0 * float(parts[1].mean() - parts[0].mean()) / (3.0 * r2)
-            curvature = curvature.seen(seen, 4.0 / (9.0 * r2**2) * spread * sum(1.0 / len(part) for part in parts))
+            curvature = curvature.measured(seen, 4.0 / (9.0 * r2**2) * spread * sum(1.0 / len(part) for part in parts))
         value = float(np.nanmean(means - 0.5 * curvature.mean * squares))
         doubt = 0.25 * float(np.mean(squares)) ** 2 * (curvature.variance if curvature.weight > 0.0 else 0.0)
         variance = spread / max(int(there.sum()), 1) + doubt
@@ -80,7 +80,7 @@ class Additive(Noise):
     def lengthened(self, lengths: Lengths, reading: Reading, errors: np.ndarray, scale: float, longest: float) -> Lengths:
         return lengths.despite_noise(reading, errors, longest)
 
-    def check_radius(self, radius: float, curvature: Weighted) -> float:
+    def check_radius(self, radius: float, curvature: Discounted) -> float:
         """At most where the curvature of forward differences outweighs the noise."""
         if not curvature.significant:
             return radius

@@ -10,7 +10,7 @@ from zolal._array import Array, norm, to_numpy, zeros
 from zolal.estimators._filter import Filter
 from zolal.estimators.concentrated import SMALLEST, Concentrated
 from zolal.estimators.innovation import corrected
-from zolal.solvers.auto.slopes.averages import Weighted
+from zolal.solvers.auto.slopes.averages import Discounted
 from zolal.solvers.auto.slopes.noise import Noise
 from zolal.solvers.auto.slopes.reading import Reading
 
@@ -29,7 +29,7 @@ class Estimate:
     gradient: Array
     filter: Filter
     concentrated: Concentrated
-    curvature: Weighted = field(default_factory=Weighted)
+    curvature: Discounted = field(default_factory=Discounted)
     gradient_size: float = 0.0
     surprise: float = math.inf
 

@@ -9,7 +9,7 @@ import numpy as np
 from zolal._array import EPS, Array
 from zolal.directions import Orthogonal
 from zolal.estimators.survey import Probe, Survey
-from zolal.solvers.auto.slopes.averages import Weighted
+from zolal.solvers.auto.slopes.averages import Discounted
 from zolal.solvers.auto.slopes.lengths import Lengths
 from zolal.solvers.auto.slopes.noise import Noise
 from zolal.solvers.auto.slopes.pace import Pace, paced_by_change
@@ -30,7 +30,7 @@ class Exact(Noise):
         """F(x), then F(x + nu u_j)."""
         return Survey((x,), directions, (Probe(), *(Probe(0, j, length) for j in range(directions.count))))
 
-    def read(self, survey: Survey, values: np.ndarray, anchor: Anchor | None, curvature: Weighted) -> Reading:
+    def read(self, survey: Survey, values: np.ndarray, anchor: Anchor | None, curvature: Discounted) -> Reading:
         directions, length = survey.directions, survey.smoothing
         assert isinstance(directions, Orthogonal)
         value, slopes = float(values[0]), (values[1:] - values[0]) / length

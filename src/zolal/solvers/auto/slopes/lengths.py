@@ -6,7 +6,7 @@ from typing import final
 
 import numpy as np
 
-from zolal.solvers.auto.slopes.averages import Square
+from zolal.solvers.auto.slopes.averages import Discounted
 from zolal.solvers.auto.slopes.constants import CONSTANTS
 from zolal.solvers.auto.slopes.reading import Reading
 
@@ -17,8 +17,8 @@ class Lengths:
     """radius: the shorter length nu sqrt(d) of a difference. short, long: the innovations of slopes of the length nu and 2 nu."""
 
     radius: float
-    short: Square = field(default_factory=Square)
-    long: Square = field(default_factory=Square)
+    short: Discounted = field(default_factory=Discounted)
+    long: Discounted = field(default_factory=Discounted)
 
     def despite_rounding(self, reading: Reading, scale: float) -> "Lengths":
         """Longer ones where rounding is too large a part of the slopes; nothing else asks for more in exact arithmetic."""
@@ -33,14 +33,14 @@ class Lengths:
         """
         d = reading.directions.dimension
         short, long = (
-            old.seen(errors[part], 1.0 - min(0.5, float(part.sum()) / max(32.0, 0.5 * d)))
+            old.missed(errors[part], 1.0 - min(0.5, float(part.sum()) / max(32.0, 0.5 * d)))
             for old, part in ((self.short, reading.short), (self.long, ~reading.short))
         )
-        fewest = min(short.number, long.number)
+        fewest = min(short.weight, long.weight)
         if fewest >= CONSTANTS.length_evidence:
             doubt = 3.0 * math.sqrt(2.0 / fewest)
             if long.mean < short.mean * (1.0 - min(0.5, doubt)) and 2.0 * self.radius <= longest:
-                return Lengths(2.0 * self.radius, long, Square())
+                return Lengths(2.0 * self.radius, long, Discounted())
             if long.mean > short.mean * (1.0 + max(1.0, doubt)):
-                return Lengths(0.5 * self.radius, Square(), short)
+                return Lengths(0.5 * self.radius, Discounted(), short)
         return replace(self, short=short, long=long)

@@ -10,7 +10,7 @@ import numpy as np
 from zolal._array import Array
 from zolal.directions import Orthogonal
 from zolal.estimators.survey import Survey
-from zolal.solvers.auto.slopes.averages import Weighted
+from zolal.solvers.auto.slopes.averages import Discounted
 from zolal.solvers.auto.slopes.constants import CONSTANTS
 from zolal.solvers.auto.slopes.lengths import Lengths
 from zolal.solvers.auto.slopes.pace import Pace
@@ -42,7 +42,7 @@ class Noise(ABC):
         """The evaluations of an iteration at x. look: whether it looks at the noise, too. others: further points to look at then."""
 
     @abstractmethod
-    def read(self, survey: Survey, values: np.ndarray, anchor: Anchor | None, curvature: Weighted) -> Reading:
+    def read(self, survey: Survey, values: np.ndarray, anchor: Anchor | None, curvature: Discounted) -> Reading:
         """The answers to `survey`. curvature: the mean curvature of f so far."""
 
     def least_rise(self, survey: Survey, values: np.ndarray, anchor: Anchor) -> float:
@@ -88,6 +88,6 @@ class Noise(ABC):
         """The lengths of the next differences."""
         return lengths
 
-    def check_radius(self, radius: float, curvature: Weighted) -> float:
+    def check_radius(self, radius: float, curvature: Discounted) -> float:
         """The length of the final check's forward differences, where those of the run have the length `radius`."""
         return radius

@@ -8,7 +8,7 @@ import numpy as np
 from zolal._array import Array, dot, like, norm
 from zolal.directions import Orthogonal
 from zolal.estimators.base import QueryBatch
-from zolal.solvers.auto.slopes.averages import Weighted
+from zolal.solvers.auto.slopes.averages import Discounted
 from zolal.solvers.auto.slopes.constants import CONSTANTS
 from zolal.solvers.auto.slopes.points import Anchor
 
@@ -28,7 +28,7 @@ class Reading(NamedTuple):
     variance: float
     change: float
     change_variance: float
-    curvature: Weighted
+    curvature: Discounted
     short: np.ndarray
     base: Array
     repeat: float | None = None

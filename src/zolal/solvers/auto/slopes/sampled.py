@@ -9,7 +9,7 @@ import numpy as np
 from zolal._array import Array, norm
 from zolal.directions import Orthogonal
 from zolal.estimators.survey import Probe, Survey
-from zolal.solvers.auto.slopes.averages import Weighted
+from zolal.solvers.auto.slopes.averages import Discounted
 from zolal.solvers.auto.slopes.constants import CONSTANTS
 from zolal.solvers.auto.slopes.exact import Exact
 from zolal.solvers.auto.slopes.noise import Noise
@@ -53,7 +53,7 @@ class Sampled(Noise):
         forward = (Probe(0, j, length) for j in range(directions.count))
         return Survey((x, *others), directions, (*(Probe(base) for base in range(1 + len(others))), *forward))
 
-    def read(self, survey: Survey, values: np.ndarray, anchor: Anchor | None, curvature: Weighted) -> Reading:
+    def read(self, survey: Survey, values: np.ndarray, anchor: Anchor | None, curvature: Discounted) -> Reading:
         """Slopes of one sample and, where it looked there, what it says of the last step.
 
         The value is that of the point that would be returned, as a difference from the start.

@@ -2,7 +2,7 @@
 
 On a ball or simplex one multiplier theta per factor keeps x on the surface. There n is the normal, the sums are those of
 `Point`, and moving log kappa by dk and theta by dt moves x by dx = (x dk -+ n rho dt) / M, minus for balls, plus for
-simplices; <n, dx> = 0 gives dt = +- (along / across) dk. A leaf remembers theta, so that the next kappa starts from it.
+simplices; <n, dx> = 0 gives dt = +- (along / across) dk. A factor remembers theta, so that the next kappa starts from it.
 """
 
 import math
@@ -53,7 +53,7 @@ def _coordinates(terms: Terms) -> Coordinates:
     return ArrayCoordinates(*data)
 
 
-class Leaf(ABC):
+class Factor(ABC):
     """The coordinate problems of one factor."""
 
     def __init__(self, terms: Terms) -> None:
@@ -66,8 +66,8 @@ class Leaf(ABC):
         """The factor's part of Psi, and the derivative of that part with respect to log kappa."""
 
     @abstractmethod
-    def thinned(self, stride: int) -> "Leaf":
-        """The leaf of every stride-th coordinate."""
+    def thinned(self, stride: int) -> "Factor":
+        """The factor of every stride-th coordinate."""
 
     def solution(self) -> Array:
         """x for the last kappa."""
@@ -78,8 +78,8 @@ class Leaf(ABC):
         spread = (self.terms.weight * self.terms.y.shape[0]) ** (0.5 * (self.terms.q - 1.0) / self.terms.q)
         return (self.terms.q - 1.0) * max(self.coordinates.top - self.terms.threshold, 0.0) * spread
 
-    def sampled(self) -> "Leaf":
-        """A leaf of fewer coordinates, to find the multipliers roughly; the leaf itself when it is small."""
+    def sampled(self) -> "Factor":
+        """A factor of fewer coordinates, to find the multipliers roughly; the factor itself when it is small."""
         stride = self.terms.y.shape[0] // SAMPLE
         return self if stride <= 1 else self.thinned(stride)
 
@@ -88,18 +88,18 @@ class Leaf(ABC):
         return
 
 
-class IntervalLeaf(Leaf):
+class IntervalFactor(Factor):
     """WholeSpace, NonNegative, Box: the coordinate root, clipped."""
 
     def respond(self, log_kappa: float) -> tuple[float, float]:
         self.point = self.coordinates.inside(log_kappa, self.log_linear)
         return self.point.total, self.terms.q * self.point.growth
 
-    def thinned(self, stride: int) -> Leaf:
-        return IntervalLeaf(self.terms.thinned(stride))
+    def thinned(self, stride: int) -> Factor:
+        return IntervalFactor(self.terms.thinned(stride))
 
 
-class SurfaceLeaf(Leaf):
+class SurfaceFactor(Factor):
     """sum |x|^e <= radius^e, with one multiplier theta > 0, found in its logarithm, where that is active."""
 
     shrinks: bool  # whether x shrinks as theta grows
@@ -130,11 +130,11 @@ class SurfaceLeaf(Leaf):
     def length(self) -> float:
         return min(super().length(), self.radius * self.terms.weight ** (1.0 / self.exponent))
 
-    def thinned(self, stride: int) -> Leaf:
+    def thinned(self, stride: int) -> Factor:
         terms = self.terms.thinned(stride)
         return type(self)(terms, self.radius * terms.weight ** (-1.0 / self.exponent), self.exponent)
 
-    def start_from(self, sample: "SurfaceLeaf") -> None:
+    def start_from(self, sample: "SurfaceFactor") -> None:
         self.log_theta, self.log_kappa, self.drift = sample.log_theta, sample.log_kappa, sample.drift
 
     def _predicted_log_theta(self, log_kappa: float) -> float | None:
@@ -185,7 +185,7 @@ class SurfaceLeaf(Leaf):
         """A log theta to start from, after `_is_free` has denied."""
 
 
-class BallLeaf(SurfaceLeaf):
+class BallFactor(SurfaceFactor):
     """The l_2 ball, where theta adds to the linear term, and the l_q ball, where it is that of theta x^{q-1}."""
 
     shrinks = True
@@ -217,7 +217,7 @@ class BallLeaf(SurfaceLeaf):
         return math.log(self.coordinates.top - self.terms.threshold) - (self.exponent - 1.0) * self.log_radius
 
 
-class SimplexLeaf(SurfaceLeaf):
+class SimplexFactor(SurfaceFactor):
     """x >= 0 with a given sum: phi(x_i)/kappa + eta l2 x_i = (theta - gap_i)_+, gap_i = max(y) - y_i, so nothing cancels."""
 
     shrinks = False
@@ -238,7 +238,7 @@ class SimplexLeaf(SurfaceLeaf):
         share = xp.where(x != 0.0, inverse / slope, xp.zeros_like(x))
         return xp.sign(x) * maximum(xp.abs(x) + share * (missing / float(xp.sum(share))), 0.0)
 
-    def start_from(self, sample: SurfaceLeaf) -> None:
+    def start_from(self, sample: SurfaceFactor) -> None:
         super().start_from(sample)
         if sample.log_theta is not None:  # theta is counted from max(y), which differs
             self.log_theta = math.log(bounded(sample.log_theta) + self.coordinates.top - sample.coordinates.top)
@@ -266,14 +266,14 @@ class SimplexLeaf(SurfaceLeaf):
         return log_sum(log_phi, self.log_linear + math.log(x))
 
 
-class L1Leaf(SimplexLeaf):
+class L1Factor(SimplexFactor):
     """||x||_1 <= radius: free when that fits, else a simplex in the magnitudes with theta < max|y| - eta l1."""
 
     def length(self) -> float:
-        return min(SimplexLeaf.length(self), Leaf.length(self))
+        return min(SimplexFactor.length(self), Factor.length(self))
 
     def _is_free(self, log_kappa: float) -> bool:
-        return SurfaceLeaf._is_free(self, log_kappa)
+        return SurfaceFactor._is_free(self, log_kappa)
 
     def _seems_free(self, log_kappa: float, log_theta: float) -> bool:
         value, slope = self._excess(log_kappa, log_theta)
