@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo reproduce test test-slow check bench clean clean-cache
+.PHONY: demo reproduce test test-fast test-slow coverage check format lint types bench package clean clean-cache
 
 demo: $(VENV)/cli.stamp ## solve an embedded noisy constrained problem, show the result and make the page of the run
 	$(BIN)/zolal demo
@@ -10,16 +10,33 @@ demo: $(VENV)/cli.stamp ## solve an embedded noisy constrained problem, show the
 reproduce: $(VENV)/experiments.stamp ## a quick run of the paper's experiments, into reproduction/
 	$(BIN)/zolal reproduce all --quick
 
-test: $(VENV)/dev.stamp check ## everything but the slow tests
+test: check test-fast ## the checks, and everything but the slow tests
+
+test-fast: $(VENV)/dev.stamp ## the tests without the checks
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 test-slow: $(VENV)/dev.stamp ## the slow tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow
 
-check: $(VENV)/dev.stamp ## format, lint, types
+coverage: $(VENV)/dev.stamp ## which lines the tests reach, here and in htmlcov/; TESTS=tests/unit/test_kkt.py for a part
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" --cov --cov-report=term-missing:skip-covered --cov-report=html $(TESTS)
+
+check: lint types ## format, lint, types
+
+format: $(VENV)/dev.stamp ## write files the way `make lint` asks for
+	$(BIN)/ruff format .
+
+lint: $(VENV)/dev.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+
+types: $(VENV)/dev.stamp
 	$(BIN)/mypy
+
+package: $(VENV)/dev.stamp ## wheel and sdist into dist/, checked
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
 
 bench: $(VENV)/dev.stamp ## the speed ratios
 	$(BIN)/python benchmarks/directions.py
@@ -46,4 +63,4 @@ clean-cache: ## compiled kernels that numba keeps
 	find src \( -name '*.nbi' -o -name '*.nbc' \) -delete
 
 clean: clean-cache ## everything that can be made again
-	rm -rf $(VENV) zolal-demo .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) zolal-demo dist htmlcov .coverage .pytest_cache .ruff_cache .mypy_cache .hypothesis

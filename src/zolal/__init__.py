@@ -17,7 +17,7 @@ from zolal.mirror import bregman_step
 from zolal.problem import Problem
 from zolal.result import Result, Status
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "CheckpointError",

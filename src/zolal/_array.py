@@ -52,7 +52,7 @@ def to_numpy(x: Any) -> np.ndarray:
     if array_api_compat.is_torch_array(x):
         return np.asarray(x.detach().cpu())
     if array_api_compat.is_cupy_array(x):
-        return x.get()
+        return np.asarray(x.get())
     if array_api_compat.is_array_api_obj(x) and not hasattr(x, "__array__"):
         return np.from_dlpack(x)
     return np.asarray(x)
@@ -74,7 +74,8 @@ def norm(x: Array, p: float = 2.0) -> float:
     scaled = xp.abs(x) / largest
     if p == 1.0:
         return largest * float(xp.sum(scaled))
-    return largest * float(xp.sum(scaled**p)) ** (1.0 / p)
+    ratio: float = float(xp.sum(scaled**p)) ** (1.0 / p)
+    return largest * ratio
 
 
 def is_finite(x: Array) -> bool:

@@ -15,7 +15,8 @@ def _controller() -> ThreadpoolController:
 
 def one_thread() -> AbstractContextManager[Any]:
     """Inside, BLAS and LAPACK use one thread; outside, as many as before."""
-    return _controller().limit(limits=1)
+    limited: AbstractContextManager[Any] = _controller().limit(limits=1)
+    return limited
 
 
 def at_most(threads: int) -> None:

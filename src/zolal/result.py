@@ -93,7 +93,7 @@ _ADVICE = {
 MOST_NAMES = 30  # of variables or rows that are printed one by one
 
 
-class Result(OptimizeResult):
+class Result(OptimizeResult):  # type: ignore[misc]  # SciPy has no types
     """SciPy's OptimizeResult with zolal's fields.
 
     x: the point. fun: f(x) + h(x), the mean over the final fresh evaluations; where a run ended before those, as after Ctrl-C, what the run

@@ -45,7 +45,7 @@ class Checked:
 
     name: str
     schedule: Schedule
-    check: Callable[[str, Any], Any]
+    check: Callable[[str, Any], float]
 
     def __call__(self, k: int) -> float:
         try:

@@ -50,4 +50,5 @@ def as_method(method: str, geometry: Any, options: dict[str, Any] | None) -> Met
     missing = [name for name, field in known.items() if field.default is dataclasses.MISSING and name not in given]
     if missing:
         raise InvalidArgumentError(f"Method {method!r} needs options[{missing[0]!r}], got {sorted(given) or 'no options'}.")
-    return METHODS[method](**given).method(geometry)
+    found: Method = METHODS[method](**given).method(geometry)
+    return found

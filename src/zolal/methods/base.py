@@ -17,7 +17,7 @@ Check = Callable[[str, Any], Any]
 class Method(NamedTuple):
     """A solver with what the front door needs beside it."""
 
-    solver: Solver
+    solver: Solver[Any]
     directions: str
     smoothing: Schedule
     check_directions: int
@@ -52,7 +52,7 @@ class Options(ABC):
     outputs: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
-    def solver(self, estimator: Estimator, checked: Mapping[str, Any], geometry: Any) -> Solver:
+    def solver(self, estimator: Estimator, checked: Mapping[str, Any], geometry: Any) -> Solver[Any]:
         """The solver that these options describe, from the checked values of `scheduled` and `plain`."""
 
     def method(self, geometry: Any) -> Method:

@@ -1,6 +1,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 from zolal._array import Array, concatenate, split
 from zolal._blocks import Blocks
@@ -63,11 +63,11 @@ class Block(Blocks[MirrorMap], MirrorMap):
         return [terms[0][0] if len(terms) == 1 else BlockSum(terms) for terms in _grouped(regularizer.parts, self.sizes, regularizer)]
 
 
-def _grouped(parts: Sequence[tuple], sizes: Sequence[int], whole: object) -> list[list[tuple]]:
+def _grouped(parts: Sequence[tuple[Any, int]], sizes: Sequence[int], whole: object) -> list[list[tuple[Any, int]]]:
     """Consecutive parts gathered into groups of the given total sizes."""
     groups, remaining = [], list(parts)
     for size in sizes:
-        group: list[tuple] = []
+        group: list[tuple[Any, int]] = []
         while remaining and sum(count for _, count in group) < size:
             group.append(remaining.pop(0))
         if sum(count for _, count in group) != size:

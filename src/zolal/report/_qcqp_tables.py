@@ -9,7 +9,8 @@ from zolal.experiments.qcqp import FINE, METHODS, Ablation, Cell, Choice, growth
 from zolal.report._qcqp_figures import median_queries, of
 from zolal.report._qcqp_limits import PRINTED, PRINTED_AT, least_queries, power_of_two
 from zolal.report._style import LOOKS
-from zolal.report.base import Table, number
+from zolal.report.base import number
+from zolal.tables import Table
 
 CENSORED = "≥ b: the run, or one of the runs behind a mean, ended at its budget b before the target."
 CHOSEN = ("eta_0", "rho", "alpha", "delta")

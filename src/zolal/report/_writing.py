@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from zolal.report import _page
-from zolal.report.base import Origin, Report, Table, save
+from zolal.report.base import Origin, Report, save
+from zolal.tables import Table
 
 
 def write(report: Report, folder: Path, origin: Origin) -> list[Path]:

@@ -11,7 +11,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter
 from zolal.experiments.attack import BUDGET, Attacks, Band, Pilot, Row
 from zolal.report import _style as style
 from zolal.report._style import LOOKS
-from zolal.report.base import Drawing, Report, Table, counted, number
+from zolal.report.base import Drawing, Report, counted, number
+from zolal.tables import Table
 
 Points = dict[str, list[tuple[int, float]]]  # (queries, value) by method
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from zolal.bench import Claim, Finding
 from zolal.report._field_profiles import data_profiles, performance_profiles
 from zolal.report._profiles import profiles
-from zolal.report.base import Drawing, Report, Table
+from zolal.report.base import Drawing, Report
+from zolal.tables import Table
 
 VERDICTS = {True: "met", False: "missed", None: "—"}
 

@@ -12,7 +12,8 @@ from zolal.experiments._readings import INTERVALS, TOLERANCE
 from zolal.experiments.fairness import CAP, COUNTS, METHODS, Cell, Fairness, passes
 from zolal.report import _style as style
 from zolal.report._style import LOOKS
-from zolal.report.base import Drawing, Report, Table, counted, number
+from zolal.report.base import Drawing, Report, counted, number
+from zolal.tables import Table
 
 PRINTED = {  # Feas., Stat., Cs., data passes
     ("a9a", "mdlal"): ("9.76e-05 ± 3.09e-04", "9.26e-03 ± 6.44e-04", "3.36e-05 ± 5.46e-05", "85.46 ± 13.82"),

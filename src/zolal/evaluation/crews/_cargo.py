@@ -107,7 +107,8 @@ def packed(problem: Problem) -> bytes:
 
 
 def unpacked(data: bytes) -> Problem:
-    return pickle.loads(data)
+    problem: Problem = pickle.loads(data)
+    return problem
 
 
 def travels_by_value(module_name: str) -> None:
