@@ -184,7 +184,8 @@ class SerialCrew:
     def collect(self) -> list[Answer]:
         taken, batch, self.taken = self.taken, self.batch, []
         try:
-            return self.within(lambda: answer_queries(self.problem, batch, taken))
+            answers: list[Answer] = self.within(lambda: answer_queries(self.problem, batch, taken))
+            return answers
         except TimeoutError as error:
             return [Answer(i, np.nan, str(error)) for i in taken]
 

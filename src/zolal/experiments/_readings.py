@@ -6,7 +6,8 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from zolal.estimators.base import Queries
-from zolal.evaluation.evaluate import Evaluation, draw_sample
+from zolal.evaluation.evaluate import draw_sample
+from zolal.evaluation.faults import Evaluation
 from zolal.kkt import gradient_mapping
 from zolal.mirror import Euclidean
 from zolal.problem import Problem

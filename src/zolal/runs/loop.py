@@ -39,7 +39,8 @@ def run(
         while True:
             batch = talk.send(evaluator(batch))
     except StopIteration as end:
-        return end.value
+        outcome: Outcome[S] = end.value
+        return outcome
 
 
 def conversation(

@@ -213,7 +213,7 @@ class Session:
     def _here(self, snapshot: Snapshot) -> Snapshot:
         return replace(snapshot, nfev=self.spent, batches=self.batches, failures=tuple(self.failures.items()))
 
-    def _checked(self, outcome: Outcome) -> Generator[Queries, Evaluation, Result]:
+    def _checked(self, outcome: Outcome[Any]) -> Generator[Queries, Evaluation, Result]:
         method, state = self.setup.method, outcome.state
         if outcome.stop.status in UNCHECKED or not method.check_directions:
             return self._summary(outcome)
@@ -229,7 +229,7 @@ class Session:
         smoothing = method.solver.check_smoothing(state) or method.smoothing(max(state.k - 1, 0))
         return check_batch(x, method.directions, method.check_directions, smoothing, state.seed, state.k)
 
-    def _summary(self, outcome: Outcome, batch: Queries | None = None, evaluation: Evaluation = NOTHING) -> Result:
+    def _summary(self, outcome: Outcome[Any], batch: Queries | None = None, evaluation: Evaluation = NOTHING) -> Result:
         state, stop, setup = outcome.state, outcome.stop, self.setup
         solver, form = setup.method.solver, state.form
         known = solver.certified(state, None if batch is None or evaluation.failure else evaluation.values)
@@ -288,7 +288,7 @@ class Session:
             point._replace(x=x, maxcv=maxcv, kkt=kkt),
         )
 
-    def _last_value(self, outcome: Outcome, x: Array) -> float:
+    def _last_value(self, outcome: Outcome[Any], x: Array) -> float:
         """f + h as the run last knew it, where no evaluation was made at the point itself."""
         seen = self.recorder.trace["fun"]
         seen = seen[np.isfinite(seen)]

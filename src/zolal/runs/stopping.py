@@ -25,7 +25,7 @@ class Progress:
 
     state: State
     nfev: int
-    solver: Solver
+    solver: Solver[Any]
 
     @property
     def next_cost(self) -> int:
