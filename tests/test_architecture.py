@@ -151,10 +151,19 @@ def test_nothing_but_the_report_draws(module):
     assert "matplotlib" not in {top(name) for name in imported(MODULES[module])}
 
 
-def test_importing_zolal_needs_the_core_alone():
-    code = f"import sys, zolal; print([name for name in {LIGHT} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+def loaded_after(code: str, names: tuple[str, ...]) -> str:
+    """Which of the packages a fresh interpreter has loaded after running the code."""
+    code = f"import sys; {code}; print([name for name in {names} if name in sys.modules])"
+    return subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_importing_zolal_loads_no_other_package():
+    assert loaded_after("import zolal", ("numpy", "scipy", *LIGHT)) == "[]"
+
+
+def test_the_front_door_and_a_small_run_need_the_core_alone():
+    run = "import zolal; zolal.minimize(lambda x: float(x @ x), [1.0] * 10, maxfev=60, rng=0)"
+    assert loaded_after(run, LIGHT) == "[]"
 
 
 @pytest.mark.parametrize("path", [*SOURCE.rglob("*.py"), *(ROOT / "tests").rglob("*.py")], ids=lambda path: str(path.relative_to(ROOT)))

@@ -1,21 +1,25 @@
 """zolal: constrained optimization when all you can do is evaluate."""
 
-from zolal import directions, estimators, mirror, problems, regularizers, schedules, sets, solvers, theory
-from zolal.constraints import Constraint
-from zolal.doors.asktell import Optimizer
-from zolal.doors.minimize import minimize
-from zolal.errors import (
-    CheckpointError,
-    CheckpointWarning,
-    ConstraintError,
-    InvalidArgumentError,
-    ObjectiveError,
-    UnsupportedError,
-    ZolalError,
-)
-from zolal.mirror import bregman_step
-from zolal.problem import Problem
-from zolal.result import Result, Status
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from zolal import directions, estimators, mirror, problems, regularizers, schedules, sets, solvers, theory
+    from zolal.constraints import Constraint
+    from zolal.doors.asktell import Optimizer
+    from zolal.doors.minimize import minimize
+    from zolal.errors import (
+        CheckpointError,
+        CheckpointWarning,
+        ConstraintError,
+        InvalidArgumentError,
+        ObjectiveError,
+        UnsupportedError,
+        ZolalError,
+    )
+    from zolal.mirror import bregman_step
+    from zolal.problem import Problem
+    from zolal.result import Result, Status
 
 __version__ = "0.2.0.dev0"
 
@@ -45,3 +49,25 @@ __all__ = [
     "solvers",
     "theory",
 ]
+
+_HOMES = {  # of the names that are no modules; SciPy is loaded with the first of these that is used, and not with zolal
+    "Constraint": "constraints",
+    "Optimizer": "doors.asktell",
+    "Problem": "problem",
+    "Result": "result",
+    "Status": "result",
+    "bregman_step": "mirror",
+    "minimize": "doors.minimize",
+} | {name: "errors" for name in __all__ if name.endswith(("Error", "Warning"))}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(f"zolal.{_HOMES[name]}"), name) if name in _HOMES else importlib.import_module(f"zolal.{name}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -4,6 +4,7 @@ The inverse of the normal distribution function is Wichura's AS 241 (PPND16, rel
 differ in the last bit between backends, so the tail's logarithm is computed here from its series.
 """
 
+import itertools
 import math
 from typing import Any
 
@@ -13,10 +14,14 @@ from zolal._array import Array, namespace
 from zolal.directions._as241 import ARTANH, CENTRE, FAR_TAIL, LOG2, SPLITTER, SQRT_HALF, TAIL
 from zolal.directions._hashing import hashed_words
 
+SHORT = 1000  # coordinates: a shorter row takes less than a millisecond without the compiler
+WORTHWHILE = 2000  # short rows, which take about as long without the compiler as it takes to load
+_short_rows = itertools.count()  # that this process has made so far
+
 
 def normal_row(dimension: int, keys: tuple[int, ...], reference: Array) -> Array:
-    """Standard normal numbers of every coordinate as float64; compiled on NumPy, with the same operations in the same order."""
-    if isinstance(reference, np.ndarray):
+    """Standard normal numbers of every coordinate as float64; compiled on NumPy where that pays, with the same bits."""
+    if isinstance(reference, np.ndarray) and (dimension >= SHORT or next(_short_rows) >= WORTHWHILE):
         from zolal.directions._kernels import normal_numbers as compiled
 
         row = np.empty(dimension)
