@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo reproduce test test-fast test-slow coverage check format lint types bench package clean clean-cache
+.PHONY: demo reproduce test test-fast test-slow coverage check format lint types bench docs package clean clean-cache
 
 demo: $(VENV)/cli.stamp ## solve an embedded noisy constrained problem, show the result and make the page of the run
 	$(BIN)/zolal demo
@@ -44,6 +44,9 @@ bench: $(VENV)/dev.stamp ## the speed ratios
 	$(BIN)/python benchmarks/multistage.py
 	$(BIN)/python benchmarks/parallel.py
 
+docs: $(VENV)/docs.stamp ## the site of the documentation, into site/; a broken link or formula ends it
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 $(VENV)/cli.stamp: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[cli]"
@@ -59,8 +62,13 @@ $(VENV)/dev.stamp: pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch $@
 
+$(VENV)/docs.stamp: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	touch $@
+
 clean-cache: ## compiled kernels that numba keeps
 	find src \( -name '*.nbi' -o -name '*.nbc' \) -delete
 
 clean: clean-cache ## everything that can be made again
-	rm -rf $(VENV) zolal-demo dist htmlcov .coverage .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) zolal-demo dist site htmlcov .coverage .pytest_cache .ruff_cache .mypy_cache .hypothesis

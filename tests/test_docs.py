@@ -11,6 +11,10 @@ from paper_source import numbered_labels
 from zolal import theory
 
 ROOT = Path(__file__).parent.parent
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.M | re.S)
+WITH_CODE = [document for document in DOCUMENTS if BLOCK.search(document.read_text())]
+NEED_DATA = (ROOT / "docs/data.md",)  # its code reads public files
 ROWS = re.findall(r"^\| (.+?) \| (—|`.+?`) \| (—|`zolal[\w.]+`) \| `(\w+)` \|$", (ROOT / "docs/notation.md").read_text(), flags=re.M)
 PROPERTIES = ("le:u1", "v_str_cvx", "lem:smooth-mirror-map")  # these hold of a function that does not name them
 UNLISTED = ("Section", "Figure", "Table")
@@ -32,14 +36,33 @@ def resolve(path):
     raise ImportError(path)
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/tutorial.md", "docs/extending.md", "docs/limits.md"])
-def test_every_python_block_runs(document, capsys):
+def name_of(document):
+    return document.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("document", WITH_CODE, ids=name_of)
+def test_every_python_block_runs(document, request, capsys):
+    if document in NEED_DATA:
+        request.getfixturevalue("public_data")
     names = {}
-    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / document).read_text(), flags=re.M | re.S)
-    assert blocks
-    for block in blocks:
-        exec(compile(block, document, "exec"), names)
+    for block in BLOCK.findall(document.read_text()):
+        exec(compile(block, name_of(document), "exec"), names)
     assert capsys.readouterr().out
+
+
+def test_every_page_has_a_place_in_the_navigation():
+    """mkdocs.yml is read by words, so that the tests need no mkdocs; the hook `root_pages` makes two pages of files beside docs/."""
+    navigation = re.search(r"^nav:\n(.*?)^\S", (ROOT / "mkdocs.yml").read_text(), flags=re.M | re.S).group(1)
+    listed = re.findall(r"[\w/.-]+\.md", navigation)
+    pages = [document.relative_to(ROOT / "docs").as_posix() for document in DOCUMENTS if document.parent != ROOT]
+    assert sorted(listed) == sorted([*pages, "changelog.md", "contributing.md"])
+
+
+@pytest.mark.parametrize(
+    "name", sorted({name for page in (ROOT / "docs/reference").glob("*.md") for name in re.findall(r"^::: (\S+)", page.read_text(), re.M)})
+)
+def test_the_reference_names_what_there_is(name):
+    resolve(name)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[f"{number} {function}" for number, _, function, _ in ROWS])
@@ -75,12 +98,24 @@ def test_every_name_and_constant_of_the_theory_has_a_symbol_or_an_equation():
     assert names <= shown
 
 
-@pytest.mark.parametrize("document", [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")], ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
 def test_no_placeholder_is_left(document):
     assert "@@" not in document.read_text()
 
 
-def test_links_between_documents_lead_somewhere():
-    for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]:
-        for target in re.findall(r"\]\(([^)#]+)\)", document.read_text()):
-            assert (document.parent / target).exists(), f"{document.name} links to {target}"
+def anchors_of(document):
+    """Those of its headings, as GitHub makes them: small letters, no punctuation, dashes for blanks, a number where one is repeated."""
+    found = {}
+    for heading in re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```", "", document.read_text(), flags=re.M | re.S), flags=re.M):
+        anchor = re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+        found[anchor] = found.get(anchor, -1) + 1
+    return {anchor if not number else f"{anchor}-{number}" for anchor, count in found.items() for number in range(count + 1)}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_links_between_documents_lead_somewhere(document):
+    prose = re.sub(r"^```.*?^```|`[^`\n]*`", "", document.read_text(), flags=re.M | re.S)
+    for target, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)", prose):
+        aim = document.parent / target if target else document
+        assert aim.exists(), f"{name_of(document)} links to {target}"
+        assert not anchor or anchor in anchors_of(aim), f"{name_of(document)} links to {target}#{anchor}"

@@ -3,7 +3,6 @@
 import csv
 import gzip
 import hashlib
-import re
 import zipfile
 from pathlib import Path
 
@@ -175,14 +174,6 @@ def test_a_file_of_another_layout_is_told(tmp_path):
         lendingclub(locked(tmp_path / "locked.zip"))
     with pytest.raises(DataError, match=r"column loan_amnt of the loans has a cell that cannot be read: .*'many'"):
         lendingclub(written(tmp_path / "words.csv", loans=[[*LOANS[0][:1], "many", *LOANS[0][2:]]] * 2))
-
-
-def test_the_code_of_the_data_page_runs(public_data, capsys):
-    page = (Path(__file__).parents[2] / "docs" / "data.md").read_text()
-    names = {}
-    for block in re.findall(r"^```python\n(.*?)^```", page, flags=re.M | re.S):
-        exec(compile(block, "docs/data.md", "exec"), names)
-    assert capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", sorted({*_lendingclub.APPLICATION, *_lendingclub.CATEGORIES, "revol_util"}))
