@@ -62,7 +62,8 @@ def picture() -> str:
         ".what{font:11.5px system-ui,DejaVu Sans,sans-serif;fill:#4a4f6a}"
         ".head{font:600 14px system-ui,DejaVu Sans,sans-serif;fill:#5b6ad0}.arrow{stroke:#5b6ad0;stroke-width:1.6}#tip path{fill:#5b6ad0}"
     )
-    tip = '<marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z"/></marker>'
+    shape = 'viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"'
+    tip = f'<marker id="tip" {shape}><path d="M0 0L8 4L0 8z"/></marker>'
     height = bottom + HEIGHT + 10
     label = "The walk of one query from minimize to the user's function and back"
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" role="img" aria-label="{label}">'
