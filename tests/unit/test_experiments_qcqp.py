@@ -109,7 +109,7 @@ def test_searches_find_the_best_setting_beyond_the_ends_of_their_grid(start):
         return [bowl(setting) for _, setting in pairs]
 
     assert search_all({"one": (search, plan())}, trials) == {"one": Setting(8.0, 3.0)}
-    assert len(asked) == len(set(asked)) == len(search.log())  # nothing is tried twice
+    assert len(asked) == len(set(asked)) == len(search.tried)  # nothing is tried twice
     assert search.least_cost == 100.0
 
 
@@ -180,5 +180,5 @@ def test_a_grid_is_run_once_and_then_read(tmp_path):
     assert {c.protocol for c in dense} == {"printed", "widened"}
     assert all(c.choice.step_size in qcqp.PRINTED_STEPS for c in dense if c.protocol == "printed")
     for widened in (c for c in first.cells if c.protocol == "widened"):  # neighbours of the choice were tried and were not better
-        steps = {trial["step_size"] for trial in first.trials[widened.name]}
+        steps = {choice.step_size for choice in first.trials[widened.name]}
         assert {2 * widened.choice.step_size, widened.choice.step_size / 2} <= steps

@@ -9,6 +9,7 @@ from test_report_qcqp import made_ablation
 
 from zolal.cli.reproduce import EXPERIMENTS
 from zolal.experiments._readings import INTERVALS
+from zolal.experiments._tuning import Trial
 from zolal.experiments.attack import METHODS as ATTACKS
 from zolal.experiments.attack import Attacks, Pilot, Row
 from zolal.experiments.fairness import METHODS as FAIR
@@ -45,10 +46,10 @@ def made_fairness(data=("a9a", "lendingclub")):
         return Cell(name, Choice(0.6), [fair_run(20 * factor, 0.008), fair_run(30 * factor, 0.009), fair_run(60, 0.02, met=False)])
 
     table = [cell(Name(name, method, 1.0), 1 + i) for name in data for i, method in enumerate(FAIR)]
-    trial = vars(Choice(0.6)) | dict(missed=0, cost=90.0, residual=0.009)
+    trials = {table[1].name: {Choice(0.6): Trial(0, 90.0, 0.009)}}
     weights = [replace(one, name=Name(one.name.data, FAIR[0], 0.5)) for one in table[::3]]
     tuned = [replace(table[0], choice=replace(table[0].choice, step_size=1.2))]
-    return Fairness(table=table, tuned=tuned, weights=weights, trials={table[1].name: [trial]}, seconds=7.0)
+    return Fairness(table=table, tuned=tuned, weights=weights, trials=trials, seconds=7.0)
 
 
 def rows(table):

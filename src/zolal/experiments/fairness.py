@@ -179,13 +179,13 @@ class Fairness:
     table: every method on every data set at omega = |S_min|/|S|; Algorithm 1 at the printed step where there is one, the others at what
     the pilots chose. tuned: Algorithm 1 at the pilots' step on the data sets that have a printed one, so that tuned methods can be compared
     with each other. weights: Algorithm 1 as in the table on every data set at each multiple of that omega, for its effect. trials: every
-    trial of the pilots as plain values. seconds: of processor time, diagnostics included.
+    trial of the pilots. seconds: of processor time, diagnostics included.
     """
 
     table: list[Cell]
     tuned: list[Cell]
     weights: list[Cell]
-    trials: dict[Name, list[dict[str, Any]]]
+    trials: dict[Name, dict[Choice, Trial]]
     seconds: float
 
 
@@ -209,7 +209,7 @@ class Grid:
         return cls(("a9a", "bank"), (0.5, 1.0), seeds, 1, thorough=False)
 
 
-def pilot(search: Search, name: Name, thorough: bool) -> Plan:
+def pilot(search: Search[Choice], name: Name, thorough: bool) -> Plan[Choice, Choice]:
     """The choice of a method on a data set: steps are doubled or halved, other settings multiplied or divided by 10, while that helps.
 
     So no end of a grid is chosen.
@@ -225,7 +225,7 @@ def pilot(search: Search, name: Name, thorough: bool) -> Plan:
 def reproduce(campaign: Campaign, grid: Grid) -> Fairness:
     """Pilots first, then the table with what they chose, and Algorithm 1 at its tuned step and at the other values of omega."""
     names = [Name(data, method, 1.0) for data in grid.data for method in METHODS]
-    searches = {name: Search() for name in names}
+    searches = {name: Search[Choice]() for name in names}
 
     def trials(pairs: list[tuple[Name, Choice]]) -> list[Trial]:
         seeds = range(FIRST_PILOT_SEED, FIRST_PILOT_SEED + grid.pilot_seeds)
@@ -248,7 +248,7 @@ def reproduce(campaign: Campaign, grid: Grid) -> Fairness:
         )
     )
     table, tuned, weights = ([Cell(*pair, runs[pair]) for pair in group] for group in wanted)
-    return Fairness(table, tuned, weights, {name: search.log() for name, search in searches.items()}, campaign.seconds)
+    return Fairness(table, tuned, weights, {name: search.tried for name, search in searches.items()}, campaign.seconds)
 
 
 def _trial(outcomes: list[dict[str, Any]]) -> Trial:

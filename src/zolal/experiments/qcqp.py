@@ -83,8 +83,8 @@ def measure(problem: str, target: float, method: str, d: int, seed: int, choice:
     )
 
 
-def pilot(search: Search, problem: str, method: str, start: Choice, refine: bool) -> Plan:
-    """The choice within what is printed, and the choice when the grid of steps is widened.
+def pilot(search: Search[Choice], problem: str, method: str, start: Choice, refine: bool) -> Plan[Choice, dict[str, Choice]]:
+    """By protocol: the choice within what is printed, and the choice when the grid of steps is widened.
 
     The step is doubled or halved for as long as that helps, so that no end of a grid is chosen. rho_k is not printed, so it is chosen, too;
     of the sparse problem nothing is printed, so it also chooses the momentum and the delta of the mirror map. refine: whether to choose
@@ -158,7 +158,7 @@ class Pilots:
 
     campaign: Campaign
     grid: Grid
-    searches: dict[Name, Search] = field(default_factory=dict)
+    searches: dict[Name, Search[Choice]] = field(default_factory=dict)
 
     def choices(self) -> dict[Name, dict[str, Choice]]:
         """What every pilot chose, by protocol; the costly dimensions first, so that the processes of the runs end together."""
@@ -189,7 +189,7 @@ class Pilots:
 
         No count grows faster than d, so eight times that of a quarter of the dimension is ample, too.
         """
-        smaller = self.searches.get(name._replace(d=name.d // 4), Search())
+        smaller = self.searches.get(name._replace(d=name.d // 4), Search[Choice]())
         whole = 64 * name.d if name.problem == "dense" else name.limit
         return int(min(whole, self.searches[name].least_cost, 8.0 * smaller.least_cost))
 
@@ -242,7 +242,7 @@ class Ablation:
     """The whole experiment: its cells, the trials of the pilots, and the processor seconds that both took."""
 
     cells: list[Cell]
-    trials: dict[Name, list[dict[str, Any]]]
+    trials: dict[Name, dict[Choice, Trial]]
     seconds: float
 
 
@@ -253,7 +253,7 @@ def reproduce(campaign: Campaign, grid: Grid) -> Ablation:
     wanted = [(name, protocol, choice) for name, choices in chosen.items() for protocol, choice in choices.items()]
     runs = campaign.complete_groups([[name.run(seed, choice, name.limit) for seed in range(grid.seeds)] for name, _, choice in wanted])
     cells = [Cell(*which, found) for which, found in zip(wanted, runs, strict=True)]
-    return Ablation(cells, {name: search.log() for name, search in pilots.searches.items()}, campaign.seconds)
+    return Ablation(cells, {name: search.tried for name, search in pilots.searches.items()}, campaign.seconds)
 
 
 def growth(cells: list[Cell]) -> float | None:

@@ -70,13 +70,13 @@ def choices_table(ablation: Ablation) -> Table:
             f"{name.target:g}",
             power_of_two(name.d),
             LOOKS[name.method].label,
-            *chosen(Choice(*(trial[key] for key in ("step_size", "dual_step", "momentum", "delta")))),
-            str(trial["missed"]),
-            number(trial["cost"]),
-            number(trial["residual"]),
+            *chosen(choice),
+            str(trial.missed),
+            number(trial.cost),
+            number(trial.residual),
         )
         for name, trials in ablation.trials.items()
-        for trial in trials
+        for choice, trial in trials.items()
     ]
     columns = ("problem", "target", "d", "method", *CHOSEN, "missed", "queries in all", "mean best residual")
     note = (

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from zolal.experiments._readings import INTERVALS, TOLERANCE
+from zolal.experiments._tuning import Trial
 from zolal.experiments.fairness import CAP, COUNTS, METHODS, Cell, Fairness, passes
 from zolal.report import _style as style
 from zolal.report._style import LOOKS
@@ -179,17 +180,17 @@ def _is_over(cell: Cell) -> bool:
 def _pilots(result: Fairness) -> Table:
     settings = [name for name in vars(result.table[0].choice) if name != "step_size"]
     rows = [
-        (name.data, LOOKS[name.method].label, *(number(trial[key]) for key in ("step_size", *settings)), *_tried(trial))
+        (name.data, LOOKS[name.method].label, *(number(getattr(choice, key)) for key in ("step_size", *settings)), *_tried(trial))
         for name, trials in result.trials.items()
-        for trial in trials
+        for choice, trial in trials.items()
     ]
     words = (setting.replace("_", " ") for setting in settings)
     columns = ("data", "method", "eta", *words, "missed", "iterations in all", "mean least residual")
     return Table("pilots", "Every trial of the pilots", columns, rows, "Pilots run on seeds of their own, from 1001 on.", folded=True)
 
 
-def _tried(trial: dict[str, Any]) -> tuple[str, ...]:
-    return (str(trial["missed"]), number(trial["cost"]), number(trial["residual"], 3))
+def _tried(trial: Trial) -> tuple[str, ...]:
+    return (str(trial.missed), number(trial.cost), number(trial.residual, 3))
 
 
 def _lead(cells: Sequence[Cell]) -> list[str]:
