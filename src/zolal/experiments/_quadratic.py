@@ -6,7 +6,7 @@ from typing import final
 import numpy as np
 
 from zolal.estimators.base import QueryBatch
-from zolal.evaluation.evaluate import Evaluation
+from zolal.evaluation.faults import Evaluation
 from zolal.problems.qcqp import Quadratic
 
 
