@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from zolal.experiments._tuning import Trial
-from zolal.experiments.qcqp import COARSE, FINE, METHODS, Ablation, Cell, Choice, Name
+from zolal.experiments.qcqp import COARSE, FINE, METHODS, Ablation, Cell, Choice, Curve, Measured, Name
 from zolal.kkt import euclidean_residual
 from zolal.problems import qcqp
 from zolal.report import report_qcqp
@@ -19,7 +19,7 @@ from zolal.report._style import LOOKS, styled
 
 def made_run(count, limit, residual):
     last = limit if count is None else count
-    return dict(queries=count, residual=residual, iterations=9, ended="", curve=[[0, last // 4, last], [1.0, 0.5, residual]])
+    return Measured(count, 9, residual, "", Curve([0, last // 4, last], [1.0, 0.5, residual]))
 
 
 def made_cell(name, counts, protocol="widened", residual=0.009):

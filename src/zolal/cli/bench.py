@@ -119,5 +119,5 @@ def _listed(option: str, text: str, known: tuple[str, ...] | None) -> tuple[str,
 def _show_case(number: int, quick: bool) -> None:
     from zolal.bench.scaling import measure
 
-    for key, value in measure(number, quick).items():
+    for key, value in vars(measure(number, quick)).items():
         print(f"{key:16}{value:.6g}" if isinstance(value, float) else f"{key:16}{value}")
