@@ -52,6 +52,11 @@ def test_all_benchmarks_are_run_and_written_and_not_run_again(tiny, tmp_path, ca
     assert len(tiny) == 3
 
 
+def test_every_benchmark_has_its_module():
+    assert tuple(command.benchmarks()) == command.BENCHMARKS
+    assert all(hasattr(module.Grid, "quick_seeds") for module in command.benchmarks().values())
+
+
 def test_dimensions_may_be_left_out(tiny, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(qcqp.Grid, "quick", classmethod(lambda cls, seeds: cls(seeds, (64, 128, 256))))
     assert run("qcqp", "--quick", "--seeds", "1", "--workers", "1", "--largest", "128", "--out", str(tmp_path)) == 0

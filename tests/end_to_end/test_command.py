@@ -25,6 +25,16 @@ def test_help_lists_the_commands():
         assert command in run.stdout
 
 
+def test_help_loads_neither_benchmarks_nor_figures():
+    code = (
+        "import atexit, sys; from zolal.cli import main; sys.argv = ['zolal', 'bench', '--help']\n"
+        "heavy = ('matplotlib', 'zolal.bench', 'zolal.experiments', 'zolal.report')\n"
+        "atexit.register(lambda: print([name for name in heavy if name in sys.modules])); main()"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert run.stdout.strip().splitlines()[-1] == "[]"
+
+
 def test_an_impossible_budget_is_one_sentence_and_a_nonzero_exit(tmp_path):
     run = subprocess.run(
         [COMMAND, "demo", "--maxfev", "0", "--out", str(tmp_path / "demo")], capture_output=True, text=True, timeout=60, check=False

@@ -84,7 +84,7 @@ def test_claims_become_a_table_with_verdicts():
 
 def test_a_case_is_a_function_of_its_number():
     first, again = case(13), case(13)
-    assert first.facts() == again.facts()
+    assert first.facts == again.facts
     xi = (np.ones(first.dimension + 1),) if first.problem.sample else ()
     x = first.problem.x0
     assert [first.problem.objective(x, *xi) for _ in range(3)] == [again.problem.objective(x, *xi) for _ in range(3)]
@@ -140,18 +140,19 @@ def test_a_smooth_case_may_have_a_unit_for_each_variable():
 def test_verdicts_on_points():
     drawn = case(3, small=True)  # the probe without noise
     solution, start = drawn.problem.solution, drawn.problem.x0
-    assert scaling.judge(drawn, solution) | dict(diverged=False, feasible=True, near=True) == scaling.judge(drawn, solution)
+    found = scaling.judge(drawn, solution)
+    assert (found.diverged, found.feasible, found.near) == (False, True, True)
     lost = scaling.judge(drawn, np.full_like(solution, np.nan))
-    assert (lost["diverged"], lost["feasible"], lost["gap"]) == (True, False, None)
+    assert (lost.diverged, lost.feasible, lost.gap) == (True, False, None)
     away = scaling.judge(drawn, 1e3 * start)
-    assert (away["diverged"], away["near"]) == (True, False)
+    assert (away.diverged, away.near) == (True, False)
 
 
 def test_worse_than_a_feasible_start_is_divergence():
     drawn = next(one for one in (case(number, small=True) for number in range(60)) if one.family == "sphere" and not one.far)
     opposite = scaling.judge(drawn, -drawn.problem.solution)
-    assert opposite["feasible"]
-    assert opposite["diverged"] == (opposite["gap"] > opposite["start_gap"] + scaling.NEAR)
+    assert opposite.feasible
+    assert opposite.diverged == (opposite.gap > opposite.start_gap + scaling.NEAR)
 
 
 def test_a_campaign_of_cases_goes_on_where_it_was(tmp_path, monkeypatch):

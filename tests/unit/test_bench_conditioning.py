@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from zolal.bench import conditioning
-from zolal.bench.conditioning import ROWS, Grid, Row, measure, quadratic
+from zolal.bench.conditioning import ROWS, Grid, Measured, Row, measure, quadratic
 from zolal.campaigns import Campaign, Store, Task
 
 
@@ -24,14 +24,15 @@ def test_the_gap_is_1_at_the_start_and_0_at_the_constrained_minimiser(kappa):
 @pytest.mark.parametrize("level", [0.0, 1e-3])
 def test_a_run_tells_when_each_gap_was_reached(level):
     found = measure(5, 1.0, level, 300, 0)
-    first, second, _ = found["firsts"]
+    first, second, _ = found.firsts
     assert 0 < first <= (second or 300) <= 300
-    assert found["evaluations"] <= 300
-    assert found["overhead"] > 0.0
+    assert found.evaluations <= 300
+    assert found.overhead > 0.0
 
 
 def test_a_target_is_met_by_the_median(monkeypatch, tmp_path):
-    outcomes = iter([dict(firsts=firsts, overhead=1e-3) for firsts in ([10, 30, None], [12, 33, None], [40, 34, 50])])
+    counts = ([10, 30, None], [12, 33, None], [40, 34, 50])
+    outcomes = iter([Measured(firsts, "CONVERGED", 60, 0.0, 0.0, 0.0, 1e-3, 1.0, False) for firsts in counts])
     monkeypatch.setattr(Task, "run", lambda task: (next(outcomes), 1.0))
     found = conditioning.run(Campaign(Store(tmp_path), 1, "v", lambda *_: None), Grid(3, (Row(9, 1.0, 0.0, 60, (1.2, 3.0, 9.0)),)))
     assert [claim.met for claim in found.claims] == [True, False, False]

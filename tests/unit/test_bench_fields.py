@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
-from zolal.bench import _s2mpj, _trial, cutest, more_wild
+from zolal.bench import _field, _s2mpj, _trial, cutest, more_wild
+from zolal.bench._apart import Unanswered
 from zolal.bench._contest import SpentError
 from zolal.bench._entrants import METHODS, NEEDS, WITH_CONSTRAINTS, WITHOUT
 from zolal.bench._field import Field, Run, carry_out
 from zolal.bench._given import Given
-from zolal.bench._reference import nearest, reference
+from zolal.bench._reference import Unmeasured, nearest, reference
 from zolal.bench._standing import claims, median, share, tables
-from zolal.bench._trial import Trial
+from zolal.bench._trial import Facts, Trial, Verdict
 from zolal.campaigns import Campaign, Store, Task
 from zolal.errors import InvalidArgumentError
 from zolal.report import report_bench
@@ -64,9 +65,9 @@ def test_the_reference_knows_the_nearest_feasible_point_and_the_solution():
     near = nearest(disc(), 5.0)
     np.testing.assert_allclose(near, np.full(2, 0.5**0.5), atol=1e-6)
     found = reference(disc(), 5.0)
-    assert found["start"] == pytest.approx(2.0**0.5, abs=1e-6)
-    assert found["best"] == pytest.approx(-(2.0**0.5), abs=1e-6)
-    assert found["moved"] == pytest.approx(2.0 * 2.0**0.5 - 1.0, abs=1e-6)
+    assert found.start == pytest.approx(2.0**0.5, abs=1e-6)
+    assert found.best == pytest.approx(-(2.0**0.5), abs=1e-6)
+    assert found.moved == pytest.approx(2.0 * 2.0**0.5 - 1.0, abs=1e-6)
 
 
 def test_a_feasible_start_is_its_own_nearest_point():
@@ -86,7 +87,7 @@ def test_a_feasible_start_is_its_own_nearest_point():
 def test_a_problem_that_cannot_be_measured_is_told_why(fun, constraints, why):
     slope = lambda x: np.full(1, fun(x) if fun(x) < -1.0 else 0.0)  # noqa: E731
     given = Given("bad", fun, slope, np.ones(1), Bounds([-np.inf], [np.inf]), constraints)
-    assert reference(given, 2.0) == dict(why=why)
+    assert reference(given, 2.0) == Unmeasured(why)
 
 
 def test_a_trial_counts_judges_and_ends():
@@ -97,8 +98,8 @@ def test_a_trial_counts_judges_and_ends():
     with pytest.raises(SpentError):
         trial(points[0])
     found = trial.verdict(np.full(2, -0.6))
-    assert found["history"] == [(2, 0.0), (4, -1.0), (4, pytest.approx(-1.2))]
-    assert (found["evaluations"], found["least"], found["late"]) == (4, pytest.approx(-1.2), False)
+    assert found.history == [(2, 0.0), (4, -1.0), (4, pytest.approx(-1.2))]
+    assert (found.evaluations, found.least, found.late) == (4, pytest.approx(-1.2), False)
 
 
 def test_a_trial_answers_nothing_after_its_time():
@@ -106,7 +107,7 @@ def test_a_trial_answers_nothing_after_its_time():
     with pytest.raises(SpentError):
         trial(np.zeros(2))
     found = trial.verdict(np.full(2, np.nan))
-    assert [found[name] for name in ("late", "evaluations", "value", "violation", "history", "least")] == [True, 0, None, None, [], None]
+    assert (found.late, found.evaluations, found.value, found.violation, found.history, found.least) == (True, 0, None, None, [], None)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -115,8 +116,8 @@ def test_every_method_runs_within_the_budget(method, level):
     if method in NEEDS:
         pytest.importorskip(NEEDS[method])
     found = _trial.measure("more-wild", "MW07", "H-Z", method, level, 24.2, 150, 0, 60.0)
-    assert 0 < found["evaluations"] <= 150
-    assert found["history"][-1][1] <= 24.2 + 1e-9
+    assert 0 < found.evaluations <= 150
+    assert found.history[-1][1] <= 24.2 + 1e-9
 
 
 @pytest.mark.parametrize("method", WITH_CONSTRAINTS)
@@ -125,8 +126,8 @@ def test_every_method_with_constraints_takes_them(method, monkeypatch):
         pytest.importorskip(NEEDS[method])
     monkeypatch.setattr(_trial, "find", lambda *_: disc((0.5, 0.4)))
     found = _trial.measure("s2mpj", "disc", "H-Z", method, 1e-3, 2.8, 150, 0, 60.0)
-    assert 0 < found["evaluations"] <= 150
-    assert found["violation"] < 0.1
+    assert 0 < found.evaluations <= 150
+    assert found.violation < 0.1
 
 
 def test_names_from_a_to_g_are_neither_listed_nor_loaded():
@@ -162,28 +163,32 @@ def test_a_fixed_variable_is_taken_out():
     assert (equalities.lb != 0.0).any()  # the fixed variable's part is on the right-hand side
 
 
-def run_of(method, counts, level=0.0, problem="P", ended="done"):
+def verdict(counts, least=0.0):
     history = list(zip(counts, (0.5, 1e-2, 1e-3, 1e-5), strict=False))
-    return Run(method, problem, 9, level, 0, 1.0, 0.0, dict(ended=ended, history=history, late=False, overhead=1e-3))
+    return Verdict(50, history, least, 0.0, 0.0, overhead=1e-3, seconds=1.0, late=False)
+
+
+def run_of(method, counts, level=0.0, problem="P"):
+    return Run(method, problem, 9, level, 0, 1.0, 0.0, verdict(counts))
 
 
 def test_a_run_is_solved_at_the_first_feasible_point_that_is_as_near():
     one = run_of("auto", (1, 20, 30))
     assert [one.solved(accuracy) for accuracy in (1e-2, 1e-3, 1e-5)] == [20, 30, None]
     assert (share([one, run_of("auto", (1,))], 1e-2), median([one, run_of("auto", (1,))], 1e-2)) == (0.5, 2.0)
-    assert Run("auto", "P", 9, 0.0, 0, 1.0, 0.0, dict(ended="late", why=None)).solved(1e-2) is None
+    assert Run("auto", "P", 9, 0.0, 0, 1.0, 0.0, Unanswered(None)).solved(1e-2) is None
 
 
 def answering(monkeypatch, counts, least=0.0):
-    """References with a range of 1, and runs that are solved at these counts by method."""
+    """References with a range of 1, and runs that are solved at these counts by method, or have no answer."""
 
     def run(task):
         given = task.arguments
-        if task.function.endswith(":refer"):
+        if task.function is _field.refer:
             bad = given["name"] == "WRONG"
-            return (dict(why="no feasible point was found") if bad else dict(n=9, rows=1, start=1.0, best=0.0, moved=0.0)), 0.0
-        found = run_of(given["method"], counts.get(given["method"], ())).outcome
-        return dict(found, least=least, seconds=1.0, evaluations=50), 0.0
+            return (Unmeasured("no feasible point was found") if bad else Facts(9, 1, start=1.0, best=0.0, moved=0.0)), 0.0
+        count = counts.get(given["method"], ())
+        return (count if isinstance(count, Unanswered) else verdict(count, least)), 0.0
 
     monkeypatch.setattr(Task, "run", run)
 
@@ -204,11 +209,19 @@ def test_standings_claims_and_what_is_left_out_are_told(monkeypatch, tmp_path):
     assert named["cutest-left-out"] == [("WRONG", "no feasible point was found")]
 
 
+def test_methods_without_an_answer_are_counted(monkeypatch, tmp_path):
+    answering(monkeypatch, {"auto": (1, 5), "cobyqa": Unanswered(None), "slsqp": Unanswered("ValueError: no")})
+    found = finding(tmp_path, cutest, cutest.Grid(1, ("HS1", "HS2"), levels=(0.0,), methods=("auto", "cobyqa", "slsqp"), seconds=7.0))
+    rows = next(table.rows for table in found.tables if table.name == "cutest-answers")
+    assert [row[1:] for row in rows] == [("2", "0", "0", "0", "1"), ("2", "0", "2", "0", "—"), ("2", "0", "0", "2", "—")]
+    assert found.seconds == 2 * 1.0 + 4 * 7.0
+
+
 def test_the_best_of_exact_runs_moves_what_is_measured_by(monkeypatch, tmp_path):
     answering(monkeypatch, {}, least=-0.5)
     field = Field("more-wild", ("MW07",), ("auto",))
     found = carry_out(Campaign(Store(tmp_path), 1, "v", lambda *_: None), field)
-    assert found.facts["MW07"]["best"] == -0.5
+    assert found.facts["MW07"].best == -0.5
     assert {run.best for run in found.runs} == {-0.5}
 
 

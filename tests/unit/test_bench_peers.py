@@ -1,13 +1,14 @@
 """The same problems for everyone: fair problems, an honest witness, processes with a limit, methods, profiles."""
 
+import os
 import time
 
 import numpy as np
 import pytest
 
 from zolal.bench import peers
-from zolal.bench._apart import call_apart
-from zolal.bench._contest import FAMILIES, SpentError, Witness, contest
+from zolal.bench._apart import Unanswered, call_apart
+from zolal.bench._contest import FAMILIES, SpentError, Verdict, Witness, contest
 from zolal.bench._contestants import METHODS, NEEDS, available, measure
 from zolal.bench.peers import Grid, Run
 from zolal.campaigns import Campaign, Store, Task
@@ -43,17 +44,17 @@ def test_the_witness_keeps_the_first_feasible_point_that_is_near():
     witness(given.start)
     witness(given.problem.solution)
     verdict = witness.verdict(given.start, 1.0)
-    assert verdict["solved"] == [3, 3]
-    assert verdict["best"] == pytest.approx(0.0, abs=1e-9)
-    assert (verdict["gap"], verdict["evaluations"]) == (pytest.approx(1.0), 3)
-    assert 0.0 < verdict["overhead"] <= 1.0 / 3.0
+    assert verdict.solved == [3, 3]
+    assert verdict.best == pytest.approx(0.0, abs=1e-9)
+    assert (verdict.gap, verdict.evaluations) == (pytest.approx(1.0), 3)
+    assert 0.0 < verdict.overhead <= 1.0 / 3.0
 
 
 def test_a_returned_point_solves_at_the_last_evaluation():
     given = contest("box", 5, 0.0, 0)
     witness = Witness(given, 10, 0)
     witness(given.start)
-    assert witness.verdict(given.problem.solution, 1.0)["solved"] == [1, 1]
+    assert witness.verdict(given.problem.solution, 1.0).solved == [1, 1]
 
 
 def test_noise_has_the_stated_size():
@@ -68,20 +69,22 @@ def test_every_method_stays_within_the_budget(method):
     if method in NEEDS:
         pytest.importorskip(NEEDS[method])
     found = measure(method, "sphere", 4, 1e-3, 0, 160)
-    assert 0 < found["evaluations"] <= 160
-    assert found["gap"] is None or found["gap"] < 50.0
+    assert 0 < found.evaluations <= 160
+    assert found.gap is None or found.gap < 50.0
 
 
 def test_the_automatic_method_and_scipy_solve_a_small_problem():
     for method in ("auto", "cobyla", "trust-constr"):
-        assert measure(method, "probe", 4, 0.0, 0, 400)["solved"][0] is not None
+        assert measure(method, "probe", 4, 0.0, 0, 400).solved[0] is not None
 
 
 def test_a_process_answers_is_late_or_fails():
-    assert call_apart(pow, dict(base=2, exp=5), 20.0) == ("done", 32)
-    assert call_apart(time.sleep, {}, 20.0)[0] == "failed"
+    assert call_apart(pow, dict(base=2, exp=5), 20.0) == 32
+    failed = call_apart(time.sleep, {}, 20.0)
+    assert failed.why.startswith("TypeError: ")
+    assert not failed.late
     started = time.monotonic()
-    assert call_apart(sleeper, dict(seconds=600.0), 0.2) == ("late", None)
+    assert call_apart(sleeper, dict(seconds=600.0), 0.2) == Unanswered(None)
     assert time.monotonic() - started < 60.0
 
 
@@ -89,15 +92,19 @@ def sleeper(seconds):
     time.sleep(seconds)
 
 
-def answer(gap, solved, **more):
-    return dict(ended="done", gap=gap, violation=1e-9, solved=solved, overhead=1e-4, seconds=1.0, evaluations=100, **more)
+def test_a_process_that_dies_has_given_no_answer():
+    assert call_apart(os._exit, dict(status=1), 20.0) == Unanswered("its process ended without an answer")
+
+
+def answer(gap, solved):
+    return Verdict(100, gap, 1e-9, gap, solved, overhead=1e-4, seconds=1.0)
 
 
 def test_a_method_without_an_answer_is_not_tried_further(monkeypatch, tmp_path):
     def run(task):
         given = task.arguments
         late = given["method"] == "cobyqa" and given["dimension"] == 30
-        return (dict(ended="late", why=None) if late else answer(1e-3, [50, 40])), 0.0
+        return (Unanswered(None) if late else answer(1e-3, [50, 40])), 0.0
 
     monkeypatch.setattr(Task, "run", run)
     grid = Grid(1, (10, 30, 100), (0.0,), FAMILIES[:2])

@@ -32,22 +32,22 @@ def test_the_residual_at_the_solution_is_nothing_and_at_the_start_is_not():
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_a_quadratic_is_watched_until_its_target(kind):
     found = _quadratics.measure(kind, 64, 12.0, 0)
-    assert found["queries"] <= found["evaluations"] <= 12 * 64
-    assert found["residual"] <= _quadratics.TARGET
+    assert found.queries <= found.evaluations <= 12 * 64
+    assert found.residual <= _quadratics.TARGET
 
 
 def test_a_quadratic_that_runs_out_of_queries_has_no_count():
-    assert _quadratics.measure("dense", 64, 0.5, 0)["queries"] is None
+    assert _quadratics.measure("dense", 64, 0.5, 0).queries is None
 
 
 def test_the_dense_target_is_met_when_every_seed_meets_it(monkeypatch, campaign):
-    answering(monkeypatch, [dict(queries=count) for count in (1536, 1843)])
+    answering(monkeypatch, [_quadratics.Measured(count, 0.01, 2000) for count in (1536, 1843)])
     (claim,) = qcqp.run(campaign, qcqp.Grid(2, (1024,))).claims
     assert (claim.met, claim.aimed, claim.measured) == (True, True, "1.65 (1.5 … 1.8)")
 
 
 def test_a_censored_run_misses_every_target(monkeypatch, campaign):
-    answering(monkeypatch, [dict(queries=1500), dict(queries=None)])
+    answering(monkeypatch, [_quadratics.Measured(count, 0.01, 2000) for count in (1500, None)])
     (claim,) = qcqp.run(campaign, qcqp.Grid(2, (1024,))).claims
     assert (claim.met, claim.aimed) == (False, False)
     assert "1 of 2 reached" in claim.measured
@@ -57,21 +57,20 @@ def test_a_censored_run_misses_every_target(monkeypatch, campaign):
     ("queries", "part", "factor"), [(300, True, True), (30_000, True, False), (40_000, False, False), (None, False, False)]
 )
 def test_the_sparse_targets_are_asked_at_the_largest_dimension(monkeypatch, campaign, queries, part, factor):
-    answering(monkeypatch, [dict(queries=200), dict(queries=queries)])
+    answering(monkeypatch, [_quadratics.Measured(count, 0.01, 2000) for count in (200, queries)])
     small, large, fewer = sparse.run(campaign, sparse.Grid(1, (1024, 2**16))).claims
     assert (small.met, large.met, fewer.met) == (None, part, factor)
 
 
 def test_the_probe_is_solved_and_judged():
     found = probe.measure(5, 600, 0)
-    assert abs(found["gap"]) < 0.05
-    assert found["violation"] < 1e-5
-    assert found["evaluations"] <= 600
+    assert abs(found.gap) < 0.05
+    assert found.violation < 1e-5
+    assert found.evaluations <= 600
 
 
 def test_the_probes_targets_are_those_of_each_size(monkeypatch, campaign):
-    outcomes = [dict(gap=gap, violation=1e-9) for gap in (1e-4, 4e-3, 5e-3)]
-    answering(monkeypatch, outcomes)
+    answering(monkeypatch, [probe.Measured(100, gap, 1e-9, 1.0, "CONVERGED") for gap in (1e-4, 4e-3, 5e-3)])
     claims = probe.run(campaign, probe.Grid(1)).claims
     assert [(claim.met, claim.aimed) for claim in claims[::2]] == [(True, True), (True, False), (True, False)]
     assert [claim.met for claim in claims[1::2]] == [True] * 3
@@ -92,14 +91,14 @@ def test_attacks_are_counted_over_images_and_seeds(monkeypatch, campaign):
     monkeypatch.setattr(attack, "attack_images", lambda count: images)
     monkeypatch.setattr(attack, "BUDGET", 300)
     found = attack.run(campaign, attack.Grid(1, 2))
-    counts = campaign.complete(attack.Grid(1, 2).tasks())[0]["queries"]
+    counts = campaign.complete(attack.Grid(1, 2).tasks())[0].queries
     assert len(counts) == 2
     assert all(count is None or 0 < count <= 300 for count in counts)
     assert [claim.case for claim in found.claims] == ["successes", "median", "90th percentile"]
 
 
 def test_attack_targets(monkeypatch, campaign):
-    answering(monkeypatch, [dict(queries=[10, 20, 30, 90]), dict(queries=[10, 20, 40, None])])
+    answering(monkeypatch, [attack.Measured([10, 20, 30, 90]), attack.Measured([10, 20, 40, None])])
     successes, median, tail = attack.run(campaign, attack.Grid(2, 4)).claims
     assert (successes.met, median.met, tail.met) == (False, False, False)
     assert successes.measured == "3.5 (3 … 4) of 4"
@@ -109,15 +108,15 @@ def test_passes_are_evaluations_times_the_batch_over_the_rows(monkeypatch, campa
     monkeypatch.setattr(fairness, "fairness", lambda name, batch_size: fairness_problem(PEOPLE, 0.4, batch_size=8))
     monkeypatch.setattr(fairness, "BATCH", 8)
     found = fairness.measure(200.0, 0)
-    assert found["spent"] <= 200.0
-    assert found["passes"] is None or found["passes"] <= found["spent"]
-    assert found["least_at"] <= found["spent"]
-    assert found["passes"] is None or max(found[name] for name in fairness.MEASURES) <= fairness.TOLERANCE
+    assert found.spent <= 200.0
+    assert found.passes is None or found.passes <= found.spent
+    assert found.least_at <= found.spent
+    assert found.passes is None or max(getattr(found, name) for name in fairness.MEASURES) <= fairness.TOLERANCE
 
 
 def test_a_fairness_run_over_its_passes_is_shown_as_such(monkeypatch, campaign):
-    last = dict(feasibility=0.0, stationarity=0.02, slackness=0.0, least=0.011, least_at=8.0)
-    answering(monkeypatch, [dict(passes=9.0, **last), dict(passes=None, **last)])
+    last = dict(spent=10.0, feasibility=0.0, stationarity=0.02, slackness=0.0, least=0.011, least_at=8.0)
+    answering(monkeypatch, [fairness.Measured(passes=passes, **last) for passes in (9.0, None)])
     found = fairness.run(campaign, fairness.Grid(2, 10.0))
     assert (found.claims[0].met, found.claims[0].aimed) == (False, False)
     assert [row[1] for row in found.tables[0].rows] == ["9.0", "> 10"]

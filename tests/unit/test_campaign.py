@@ -8,18 +8,21 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import dataclass
 
 import pytest
 
+from zolal.bench import _field, probe
 from zolal.campaigns import Campaign, Store, Task
 from zolal.errors import InvalidArgumentError, WorkerError
+from zolal.experiments import qcqp
 
 CHOICE = dict(step_size=0.08, dual_step=1.0, momentum=0.5, delta=1e-2)
 
 
 def task(seed, limit=800):
     arguments = dict(problem="dense", target=1e-2, method="euc-matched", d=64, seed=seed, choice=CHOICE, limit=limit)
-    return Task("qcqp:measure", arguments, f"seed {seed}")
+    return Task(qcqp.measure, arguments, f"seed {seed}")
 
 
 def silent(*_):
@@ -61,6 +64,53 @@ def test_processes_give_the_outcomes_of_one_process_in_order(tmp_path):
     assert alone == together
     assert alone[1] == alone[3]
     assert len(list(Store(tmp_path / "a").records())) == 3  # equal tasks are one run
+
+
+@dataclass(frozen=True)
+class Halves:
+    """Of a whole number, with a word on it where it is odd."""
+
+    parts: tuple[int, int]
+    word: str | None
+
+
+def halve(whole: int) -> Halves:
+    return Halves((whole // 2, whole - whole // 2), "odd" if whole % 2 else None)
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [(probe.measure, "bench.probe:measure"), (_field.refer, "bench._field:refer"), (qcqp.measure, "qcqp:measure")],
+)
+def test_a_key_names_the_function_and_its_arguments(function, name):
+    assert json.loads(Task(function, dict(seed=1, d=2)).key) == [name, dict(d=2, seed=1)]
+    assert Task(function, dict(seed=1, d=2)).key == Task(function, dict(d=2, seed=1), "a label").key
+
+
+def test_an_outcome_is_the_same_made_and_stored(tmp_path):
+    tasks = [Task(halve, dict(whole=whole)) for whole in (4, 5)]
+    made = Campaign(Store(tmp_path), 1, "1", silent).complete(tasks)
+    stored = Campaign(Store(tmp_path), 1, "1", lambda *_: pytest.fail("a stored run was run again")).complete(tasks)
+    assert made == stored == [halve(4), halve(5)]
+    assert [record["outcome"] for record in Store(tmp_path).records()] == [dict(parts=[2, 2], word=None), dict(parts=[2, 3], word="odd")]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "runs"),
+    [
+        (dict(parts=[9, 9], word=None), 0),
+        (dict(parts=[9, 9], word=None, more=1), 0),
+        (dict(parts=[9, 9]), 1),
+        (dict(parts=[9], word=None), 1),
+    ],
+)
+def test_a_stored_outcome_that_lacks_a_field_is_made_again(tmp_path, outcome, runs):
+    store, told, task = Store(tmp_path), [], Task(halve, dict(whole=4))
+    store.append(dict(key=task.key, version="1", label="", seconds=1.0, outcome=outcome))
+    (found,) = Campaign(store, 1, "1", lambda *progress: told.append(progress)).complete([task])
+    assert len(told) == runs
+    assert found.parts == ((2, 2) if runs else (9, 9))
+    assert Campaign(store, 1, "1", lambda *_: pytest.fail("a stored run was run again")).complete([task]) == [found]
 
 
 def test_other_versions_are_run_again_and_kept(tmp_path):

@@ -84,8 +84,8 @@ def test_steps_are_those_closest_to_print_and_the_fastest():
 
 def test_a_row_tells_medians_over_seeds_with_failures_at_the_budget():
     runs = [
-        dict(queries=[138, None, 414], iterations=[1, None, 2], margins=[-1.0, 1.0, -3.0], curve=[[0, 138, 414], [2.0, 0.0, -1.0]]),
-        dict(queries=[138, 138, 138], iterations=[1, 1, 1], margins=[-1.0, -1.0, -1.0], curve=[[0, 138, 414], [2.0, 1.0, -2.0]]),
+        experiment.Measured([138, None, 414], [1, None, 2], [-1.0, 1.0, -3.0], experiment.Margins([0, 138, 414], [2.0, 0.0, -1.0])),
+        experiment.Measured([138, 138, 138], [1, 1, 1], [-1.0, -1.0, -1.0], experiment.Margins([0, 138, 414], [2.0, 1.0, -2.0])),
     ]
     row = experiment.Row("euc-matched", 2, 69, 0.1, runs)
     assert (row.successes, row.median_successful, row.median_all, row.median_checked) == (2.5, 207.0, 276.0, 277.5)
@@ -95,11 +95,15 @@ def test_a_row_tells_medians_over_seeds_with_failures_at_the_budget():
     np.testing.assert_allclose(row.curve.margin, [[2.0, 0.0, -2.0], [2.0, 0.5, -1.5], [2.0, 1.0, -1.0]])
 
 
+def clean_images(count: int, skip: int) -> experiment.Clean:
+    return experiment.Clean(0.9, [1.0] * count)
+
+
 @pytest.fixture
 def small_experiment(monkeypatch):
     """Random images, a short budget and few steps."""
     monkeypatch.setattr(experiment, "attack_images", lambda count, skip: some_attacks(count))
-    monkeypatch.setattr(experiment, "clean", lambda count, skip: dict(accuracy=0.9, margins=[1.0] * count))
+    monkeypatch.setattr(experiment, "clean", clean_images)
     monkeypatch.setattr(experiment, "BUDGET", 5000)
     monkeypatch.setattr(experiment, "DECADES", dict.fromkeys(experiment.METHODS, (0.0, 0.5)))
     return experiment.Grid(images=2, seeds=2, pilot_images=2, per_decade=2)
@@ -130,5 +134,5 @@ def test_square_attack_counts_every_evaluation_and_leaves_the_global_generator_a
     before = np.random.get_state()[1].tolist()  # noqa: NPY002
     outcomes = [square_attack(attack, 3, 500) for attack in some_attacks(3)]
     assert np.random.get_state()[1].tolist() == before  # noqa: NPY002
-    assert all(outcome["margin"] < 0.0 and 1 < outcome["distinct"] <= outcome["queries"] <= 500 for outcome in outcomes)
-    assert square_attack(some_attacks(1)[0], 3, 2)["queries"] is None
+    assert all(outcome.margin < 0.0 and 1 < outcome.distinct <= outcome.queries <= 500 for outcome in outcomes)
+    assert square_attack(some_attacks(1)[0], 3, 2).queries is None

@@ -1,12 +1,14 @@
 """Section 7.3: data passes, the readings of the stopping rule, and a whole small experiment on random data."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from zolal.campaigns import Campaign, Store
 from zolal.evaluation.evaluate import VectorizedEvaluator
 from zolal.experiments import fairness as experiment
-from zolal.experiments._readings import MinibatchEvaluator, Point, Readings, measure_at
+from zolal.experiments._readings import Curve, First, MinibatchEvaluator, Point, Readings, measure_at
 from zolal.problems import FairnessData, fairness
 from zolal.runs.stopping import Progress
 
@@ -76,10 +78,10 @@ def test_readings_end_at_the_first_check_that_meets_the_criterion(monkeypatch):
 
 
 def test_a_cell_tells_mean_and_sample_deviation_and_counts_capped_runs():
-    end = dict(k=100, feasibility=0.0, stationarity=0.009, slackness=0.0, residual=0.01)
+    end, curve = Point(100, 0.0, 0.009, 0.0, 0.01), Curve([0, 6], [1.0, 0.5], [0.0, 0.0])
     runs = [
-        dict(rows=4096, weight=0.1, first=[["residual", 1, end]], last=end, curve=[[0, 6], [1.0, 0.5], [0.0, 0.0]]),
-        dict(rows=4096, weight=0.1, first=[["residual", 1, None]], last=end | dict(k=120), curve=[[0, 6, 12], [1.0, 0.7, 0.1], [0.0] * 3]),
+        experiment.Measured(4096, 0.1, "CONVERGED", [First("residual", 1, end)], end, 0.01, curve),
+        experiment.Measured(4096, 0.1, "MAX_ITERATIONS", [First("residual", 1, None)], replace(end, k=120), 0.01, curve),
     ]
     cell = experiment.Cell(experiment.Name("a9a", "mdlal", 1.0), CHOICE, runs)
     assert cell.passes() == (110.0, pytest.approx(np.sqrt(200.0)))
@@ -95,7 +97,7 @@ def test_a_whole_experiment_is_run_once(monkeypatch, tmp_path):
     assert [(cell.name.data, cell.name.multiple) for cell in found.weights] == [(name, m) for name in grid.data for m in (0.5, 1.0)]
     assert found.table[0].choice.step_size == experiment.PRINTED_STEPS["a9a"]
     assert [cell.name.data for cell in found.tuned] == ["a9a"]
-    assert all(end["k"] <= experiment.cap(300) for cell in found.table for end in cell.ends())
+    assert all(end.k <= experiment.cap(300) for cell in found.table for end in cell.ends())
     before = len(told)
     again = experiment.reproduce(Campaign(Store(tmp_path), 1, "test", lambda *what: told.append(what)), grid)
     assert len(told) == before
@@ -104,5 +106,5 @@ def test_a_whole_experiment_is_run_once(monkeypatch, tmp_path):
 
 def test_a9a_ends_within_the_cap(public_data):
     outcome = experiment.measure("a9a", "mdlal", 0.5, 0, vars(experiment.Choice(0.6)), pilot=True)
-    assert outcome["ended"] == "CONVERGED"
-    assert 150 < outcome["first"][0][2]["k"] < 954
+    assert outcome.ended == "CONVERGED"
+    assert 150 < outcome.first[0].point.k < 954

@@ -57,18 +57,18 @@ def test_the_residual_is_the_printed_diagnostic():
         residuals.append(max(np.linalg.norm(x - projected), abs(c)))
         if k < 11:
             state = solver.tell(state, VectorizedEvaluator(problem)(solver.ask(state)).values)
-    assert outcome["iterations"] == 11  # 2d + 10 * 4d evaluations
-    assert outcome["residual"] == pytest.approx(min(residuals), rel=1e-6)
-    assert outcome["queries"] is None
+    assert outcome.iterations == 11  # 2d + 10 * 4d evaluations
+    assert outcome.residual == pytest.approx(min(residuals), rel=1e-6)
+    assert outcome.queries is None
 
 
 def test_the_first_count_below_the_target_is_reported():
     outcome = qcqp.measure("sparse", 0.3, "euc-matched", 64, 0, vars(qcqp.Choice(0.08)), 10**5)
     n = qcqp.num_directions("euc-matched", 64)
-    assert outcome["queries"] == 2 * n + (outcome["iterations"] - 1) * 4 * n
-    assert outcome["residual"] <= 0.3
-    assert outcome["curve"][0][-1] == outcome["queries"]
-    assert (np.diff(outcome["curve"][1]) <= 0).all()
+    assert outcome.queries == 2 * n + (outcome.iterations - 1) * 4 * n
+    assert outcome.residual <= 0.3
+    assert outcome.curve.queries[-1] == outcome.queries
+    assert (np.diff(outcome.curve.residuals) <= 0).all()
 
 
 @pytest.mark.parametrize("d", [64, 1024])
@@ -109,7 +109,7 @@ def test_searches_find_the_best_setting_beyond_the_ends_of_their_grid(start):
         return [bowl(setting) for _, setting in pairs]
 
     assert search_all({"one": (search, plan())}, trials) == {"one": Setting(8.0, 3.0)}
-    assert len(asked) == len(set(asked)) == len(search.log())  # nothing is tried twice
+    assert len(asked) == len(set(asked)) == len(search.tried)  # nothing is tried twice
     assert search.least_cost == 100.0
 
 
@@ -145,7 +145,7 @@ def test_queries_decide_only_between_choices_that_always_reach_the_target():
 
 def cell(d, queries):
     name = qcqp.Name("sparse", 0.3, "euc-matched", d)
-    return qcqp.Cell(name, "widened", qcqp.Choice(0.1), [dict(queries=count) for count in queries])
+    return qcqp.Cell(name, "widened", qcqp.Choice(0.1), [qcqp.Measured(count, 9, 0.1, "", qcqp.Curve([], [])) for count in queries])
 
 
 def test_growth_is_the_exponent_over_dimensions_that_always_reach_the_target():
@@ -159,7 +159,7 @@ def test_a_curve_ends_at_the_last_iterate():
     name = qcqp.Name("dense", 1e-2, "euc-theory", 64)
     queries, residuals = qcqp.Cell(name, "printed", qcqp.Choice(0.08), [outcome]).curves[0]
     assert queries[-1] == 64 * 42
-    assert residuals[-1] == pytest.approx(outcome["residual"], rel=1e-3)
+    assert residuals[-1] == pytest.approx(outcome.residual, rel=1e-3)
     assert (np.diff(queries) > 0).all()
 
 
@@ -180,5 +180,5 @@ def test_a_grid_is_run_once_and_then_read(tmp_path):
     assert {c.protocol for c in dense} == {"printed", "widened"}
     assert all(c.choice.step_size in qcqp.PRINTED_STEPS for c in dense if c.protocol == "printed")
     for widened in (c for c in first.cells if c.protocol == "widened"):  # neighbours of the choice were tried and were not better
-        steps = {trial["step_size"] for trial in first.trials[widened.name]}
+        steps = {choice.step_size for choice in first.trials[widened.name]}
         assert {2 * widened.choice.step_size, widened.choice.step_size / 2} <= steps

@@ -8,7 +8,9 @@ import pytest
 from test_report_qcqp import made_ablation
 
 from zolal.cli.reproduce import EXPERIMENTS
-from zolal.experiments._readings import INTERVALS
+from zolal.experiments import attack, fairness
+from zolal.experiments._readings import INTERVALS, Curve, First, Point
+from zolal.experiments._tuning import Trial
 from zolal.experiments.attack import METHODS as ATTACKS
 from zolal.experiments.attack import Attacks, Pilot, Row
 from zolal.experiments.fairness import METHODS as FAIR
@@ -22,22 +24,22 @@ MARGINS = [-1.0, 0.5, -0.25]
 
 def attack_row(method):
     checks = [None if count is None else 3 for count in COUNTS[method]]
-    run = dict(queries=COUNTS[method], iterations=checks, margins=MARGINS, curve=[[0, 138, 6000], [2.0, 0.5, -0.25]])
+    run = attack.Measured(COUNTS[method], checks, MARGINS, attack.Margins([0, 138, 6000], [2.0, 0.5, -0.25]))
     return Row(method, 2, 69, 0.1, [run])
 
 
 def made_attacks(square=True):
     rows = [attack_row(method) for method in ATTACKS]
-    beside = Row("square", None, None, None, [dict(queries=[3, 9, 12], distinct=[2, 5, 7], margins=MARGINS)]) if square else None
+    beside = Row("square", None, None, None, [attack.Squared([3, 9, 12], [2, 5, 7], MARGINS)]) if square else None
     missing = None if square else "Square Attack was left out."
     return Attacks(0.9076, [1.0, 2.0, 3.0], rows, rows, beside, missing, [Pilot("non-euc", 0.1, 138.0, 3, 230.0)], 5.0)
 
 
 def fair_run(k, stationarity, met=True):
-    point = dict(k=k, feasibility=1e-3 * k, stationarity=stationarity, slackness=0.0, residual=None)
-    first = [[criterion, interval, point if met else None] for criterion in ("residual", "common") for interval in INTERVALS]
-    curve = [[0, 6, k + 60], [0.5, 0.05, stationarity], [0.0, 1e-3, 0.0]]
-    return dict(rows=4096, weight=0.1, ended="", first=first, last=point | dict(k=k + 60), least=stationarity, curve=curve)
+    point = Point(k, 1e-3 * k, stationarity, slackness=0.0, residual=None)
+    first = [First(criterion, interval, point if met else None) for criterion in ("residual", "common") for interval in INTERVALS]
+    curve = Curve([0, 6, k + 60], [0.5, 0.05, stationarity], [0.0, 1e-3, 0.0])
+    return fairness.Measured(4096, 0.1, "", first, replace(point, k=k + 60), stationarity, curve)
 
 
 def made_fairness(data=("a9a", "lendingclub")):
@@ -45,10 +47,10 @@ def made_fairness(data=("a9a", "lendingclub")):
         return Cell(name, Choice(0.6), [fair_run(20 * factor, 0.008), fair_run(30 * factor, 0.009), fair_run(60, 0.02, met=False)])
 
     table = [cell(Name(name, method, 1.0), 1 + i) for name in data for i, method in enumerate(FAIR)]
-    trial = vars(Choice(0.6)) | dict(missed=0, cost=90.0, residual=0.009)
+    trials = {table[1].name: {Choice(0.6): Trial(0, 90.0, 0.009)}}
     weights = [replace(one, name=Name(one.name.data, FAIR[0], 0.5)) for one in table[::3]]
     tuned = [replace(table[0], choice=replace(table[0].choice, step_size=1.2))]
-    return Fairness(table=table, tuned=tuned, weights=weights, trials={table[1].name: [trial]}, seconds=7.0)
+    return Fairness(table=table, tuned=tuned, weights=weights, trials=trials, seconds=7.0)
 
 
 def rows(table):
@@ -99,7 +101,7 @@ def test_the_attack_figures_hold_every_method_the_zero_line_and_the_papers_point
 
 def test_the_attack_tells_the_clean_margins_and_the_spread_of_square_attack():
     found = made_attacks()
-    runs = [dict(queries=[q, 9 * q, 12 * q], distinct=[2, 5 * q, 700], margins=MARGINS) for q in (1, 2, 4)]
+    runs = [attack.Squared([q, 9 * q, 12 * q], [2, 5 * q, 700], MARGINS) for q in (1, 2, 4)]
     report = report_attack(replace(found, square=replace(found.square, runs=runs)))
     assert "a margin above 0.2 (2.000 ± 1.000, mean ± standard deviation)" in report.lead[0]
     assert "its median is 18 (9 to 36 over the seeds), and when points" in report.tables[0].note
@@ -109,7 +111,7 @@ def test_the_attack_tells_the_clean_margins_and_the_spread_of_square_attack():
 
 def test_bands_of_the_attack_reach_from_the_least_to_the_largest_seed():
     found = made_attacks()
-    other = dict(queries=[138, 138, 138], iterations=[1, 1, 1], margins=MARGINS, curve=[[0, 138, 6000], [2.0, -1.5, -3.0]])
+    other = attack.Measured([138, 138, 138], [1, 1, 1], MARGINS, attack.Margins([0, 138, 6000], [2.0, -1.5, -3.0]))
     both = [replace(row, runs=[*row.runs, other]) for row in found.printed]
     report = report_attack(replace(found, printed=both, best=both))
     assert "bands from the least to the largest seed" in report.drawings[0].caption

@@ -6,7 +6,8 @@ import statistics
 import numpy as np
 import pytest
 
-from zolal.experiments.qcqp import COARSE, FINE, METHODS, Ablation, Cell, Choice, Name
+from zolal.experiments._tuning import Trial
+from zolal.experiments.qcqp import COARSE, FINE, METHODS, Ablation, Cell, Choice, Curve, Measured, Name
 from zolal.kkt import euclidean_residual
 from zolal.problems import qcqp
 from zolal.report import report_qcqp
@@ -18,7 +19,7 @@ from zolal.report._style import LOOKS, styled
 
 def made_run(count, limit, residual):
     last = limit if count is None else count
-    return dict(queries=count, residual=residual, iterations=9, ended="", curve=[[0, last // 4, last], [1.0, 0.5, residual]])
+    return Measured(count, 9, residual, "", Curve([0, last // 4, last], [1.0, 0.5, residual]))
 
 
 def made_cell(name, counts, protocol="widened", residual=0.009):
@@ -35,8 +36,7 @@ def made_ablation(dimensions=(64, 256, 1024)):
             cells.append(made_cell(Name("sparse", COARSE, method, d), [count - 5, count, count + 7], residual=0.28))
             fine = [20 * count, 20 * count, 21 * count] if method == "non-euc" else [None] * 3
             cells.append(made_cell(Name("sparse", FINE, method, d), fine))
-    trial = vars(Choice(0.08)) | dict(missed=1, cost=4096.0, residual=0.5)
-    return Ablation(cells, {cells[0].name: [trial]}, 12.0)
+    return Ablation(cells, {cells[0].name: {Choice(0.08): Trial(1, 4096.0, 0.5)}}, 12.0)
 
 
 def rows(table):

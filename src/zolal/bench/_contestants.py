@@ -14,7 +14,7 @@ from scipy.optimize import Bounds, NonlinearConstraint
 from scipy.optimize import minimize as scipy_minimize
 
 from zolal._array import Array
-from zolal.bench._contest import FEASIBLE, Contest, SpentError, Witness, contest
+from zolal.bench._contest import FEASIBLE, Contest, SpentError, Verdict, Witness, contest
 from zolal.bench.base import blinded
 from zolal.doors.minimize import minimize
 from zolal.sets import Box
@@ -27,7 +27,7 @@ SMALLEST, WARM_UP = 4, 150  # variables and evaluations of the run before the ru
 NEEDS = {"cma": "cma", "nevergrad": "nevergrad"}
 
 
-def measure(method: str, family: str, dimension: int, level: float, seed: int, budget: int) -> dict[str, Any]:
+def measure(method: str, family: str, dimension: int, level: float, seed: int, budget: int) -> Verdict:
     """One run of one method."""
     given = contest(family, dimension, level, seed)
     witness = Witness(given, budget, seed)

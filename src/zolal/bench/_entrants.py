@@ -129,7 +129,7 @@ def _py_bobyqa(given: Given, fun: Any, level: float, seed: int) -> Array:
 
     def traced(x: Array) -> float:
         trail(x)
-        return fun(x)
+        return float(fun(x))
 
     bounds = (given.bounds.lb, given.bounds.ub) if given.bounded else None
     with contextlib.suppress(SpentError):

@@ -1,10 +1,12 @@
 """A collection of problems given to a field of methods: references first, then every run in a process of its own; all of it is stored."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
-from zolal.bench._apart import DONE, call_apart
+from zolal.bench._apart import Unanswered, call_apart
 from zolal.bench._entrants import installed
+from zolal.bench._reference import Unmeasured
+from zolal.bench._trial import Facts, Verdict
 from zolal.bench._trial import measure as measure_here
 from zolal.bench._trial import refer as refer_here
 from zolal.campaigns import Campaign, Task
@@ -29,20 +31,16 @@ class Field:
     seconds: float = 60.0
     letters: str = "H-Z"
 
-    def references(self) -> list[Task]:
+    def references(self) -> list[Task[Facts | Unmeasured]]:
         given = dict(collection=self.collection, letters=self.letters, seconds=REFERENCE)
-        return [Task("bench._field:refer", given | dict(name=name), f"{name}, reference") for name in self.names]
+        return [Task(refer, given | dict(name=name), f"{name}, reference") for name in self.names]
 
-    def tasks(self, name: str, facts: dict[str, Any]) -> list[Task]:
+    def tasks(self, name: str, facts: Facts) -> list[Task[Verdict | Unanswered]]:
         """All runs on one problem."""
-        budget, span = PER_VARIABLE * (facts["n"] + 1), facts["start"] - facts["best"]
+        budget, span = PER_VARIABLE * (facts.n + 1), facts.start - facts.best
         given = dict(collection=self.collection, name=name, letters=self.letters, span=span, budget=budget, seconds=self.seconds)
         return [
-            Task(
-                "bench._field:measure",
-                given | dict(method=method, level=level, seed=seed),
-                f"{name}, {method}, noise {level:g}, seed {seed}",
-            )
+            Task(measure, given | dict(method=method, level=level, seed=seed), f"{name}, {method}, noise {level:g}, seed {seed}")
             for method in installed(self.methods)
             for level in self.levels
             for seed in range(self.seeds)
@@ -61,16 +59,20 @@ class Run:
     seed: int
     start: float
     best: float
-    outcome: dict[str, Any]
+    outcome: Verdict | Unanswered
 
     @property
-    def answered(self) -> bool:
-        return self.outcome["ended"] == DONE
+    def verdict(self) -> Verdict | None:
+        """The outcome, where there was an answer."""
+        return self.outcome if isinstance(self.outcome, Verdict) else None
 
     def solved(self, accuracy: float) -> int | None:
         """The evaluation at which a feasible point had f(x) <= best + accuracy (start - best)."""
-        goal = self.best + accuracy * (self.start - self.best)
-        return next((count for count, value in self.outcome.get("history", ()) if value <= goal), None)
+        return self.verdict.first(self.best + accuracy * (self.start - self.best)) if self.verdict else None
+
+    def seconds(self, limit: float) -> float:
+        """What it took, or the limit of its time where there was no answer."""
+        return self.verdict.seconds if self.verdict else limit
 
 
 @final
@@ -79,20 +81,19 @@ class Outcome:
     """All runs, the facts of every problem that was run, and why others were left out."""
 
     runs: list[Run]
-    facts: dict[str, dict[str, Any]]
+    facts: dict[str, Facts]
     left_out: dict[str, str]
 
 
-def refer(**given: Any) -> dict[str, Any]:
-    """`_trial.refer` in a process of its own; why: the sentence of a problem that cannot be loaded or measured."""
-    ended, value = call_apart(refer_here, given, 3.0 * given["seconds"] + GRACE)
-    return value if ended == DONE else dict(why=value or "its reference takes too long")
+def refer(**given: Any) -> Facts | Unmeasured:
+    """`_trial.refer` in a process of its own. A problem that cannot be loaded cannot be measured, either."""
+    found = call_apart(refer_here, given, 3.0 * given["seconds"] + GRACE)
+    return Unmeasured(found.why or "its reference takes too long") if isinstance(found, Unanswered) else found
 
 
-def measure(**given: Any) -> dict[str, Any]:
-    """`_trial.measure` in a process of its own. ended: "done", "late" or "failed", the latter with a sentence as `why`."""
-    ended, value = call_apart(measure_here, given, PATIENCE * given["seconds"] + GRACE)
-    return dict(ended=ended, **value) if ended == DONE else dict(ended=ended, why=value)
+def measure(**given: Any) -> Verdict | Unanswered:
+    """`_trial.measure` in a process of its own."""
+    return call_apart(measure_here, given, PATIENCE * given["seconds"] + GRACE)
 
 
 def carry_out(campaign: Campaign, field: Field) -> Outcome:
@@ -100,24 +101,26 @@ def carry_out(campaign: Campaign, field: Field) -> Outcome:
     references = field.references()
     _remember(campaign, references)
     found = dict(zip(field.names, campaign.complete(references), strict=True))
-    facts = {name: one for name, one in found.items() if "why" not in one}
+    facts = {name: one for name, one in found.items() if isinstance(one, Facts)}
     groups = {name: field.tasks(name, one) for name, one in facts.items()}
     campaign.complete([task for tasks in groups.values() for task in tasks])
     runs: list[Run] = []
     for name, tasks in groups.items():
         outcomes = campaign.complete(tasks)
-        exact = [one.get("least") for task, one in zip(tasks, outcomes, strict=True) if task.arguments["level"] == 0.0]
-        facts[name] = facts[name] | dict(best=min([facts[name]["best"], *(value for value in exact if value is not None)]))
-        runs += [_run(task, outcome, facts[name]) for task, outcome in zip(tasks, outcomes, strict=True)]
-    return Outcome(runs, facts, {name: one["why"] for name, one in found.items() if "why" in one})
+        mine = [_run(task, outcome, facts[name]) for task, outcome in zip(tasks, outcomes, strict=True)]
+        exact = [run.verdict.least for run in mine if run.level == 0.0 and run.verdict]
+        best = min([facts[name].best, *(value for value in exact if value is not None)])
+        facts[name] = replace(facts[name], best=best)
+        runs += [replace(run, best=best) for run in mine]
+    return Outcome(runs, facts, {name: one.why for name, one in found.items() if isinstance(one, Unmeasured)})
 
 
-def _run(task: Task, outcome: dict[str, Any], facts: dict[str, Any]) -> Run:
+def _run(task: Task[Verdict | Unanswered], outcome: Verdict | Unanswered, facts: Facts) -> Run:
     given = task.arguments
-    return Run(given["method"], given["name"], facts["n"], given["level"], given["seed"], facts["start"], facts["best"], outcome)
+    return Run(given["method"], given["name"], facts.n, given["level"], given["seed"], facts.start, facts.best, outcome)
 
 
-def _remember(campaign: Campaign, references: list[Task]) -> None:
+def _remember(campaign: Campaign, references: list[Task[Facts | Unmeasured]]) -> None:
     """References are no runs of zolal: those in the store hold for every version, and with `--again`, lest all runs change with them."""
     keys = {task.key for task in references}
     campaign.known.update({record["key"]: record for record in campaign.store.records() if record["key"] in keys})

@@ -1,6 +1,7 @@
 """How many queries a quadratic on the sphere takes until its KKT residual is small."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, final
 
 import numpy as np
 
@@ -15,13 +16,23 @@ TARGET = 1e-2
 MAKERS = dict(dense=qcqp, sparse=sparse_qcqp)
 
 
-def task(kind: str, dimension: int, per_variable: float, seed: int) -> Task:
+@final
+@dataclass(frozen=True)
+class Measured:
+    """One run. queries: until the point that a user would get has the residual, None where it never has. residual: at the end."""
+
+    queries: int | None
+    residual: float
+    evaluations: int
+
+
+def task(kind: str, dimension: int, per_variable: float, seed: int) -> Task[Measured]:
     arguments = dict(kind=kind, dimension=dimension, per_variable=per_variable, seed=seed)
-    return Task("bench._quadratics:measure", arguments, f"{kind} QCQP, d = {dimension}, seed {seed}")
+    return Task(measure, arguments, f"{kind} QCQP, d = {dimension}, seed {seed}")
 
 
-def measure(kind: str, dimension: int, per_variable: float, seed: int) -> dict[str, Any]:
-    """One run until the point that a user would get has the residual: queries, or None within per_variable * d of them."""
+def measure(kind: str, dimension: int, per_variable: float, seed: int) -> Measured:
+    """One run until the residual is reached, within per_variable * d queries."""
     problem = MAKERS[kind](dimension, seed)
     found: list[int] = []
     last: list[float] = []
@@ -33,7 +44,7 @@ def measure(kind: str, dimension: int, per_variable: float, seed: int) -> dict[s
         return bool(found)
 
     _, meter = solve(problem, problem.x0, round(per_variable * dimension), seed, watch)
-    return dict(queries=found[0] if found else None, residual=last[0], evaluations=meter.count)
+    return Measured(found[0] if found else None, last[0], meter.count)
 
 
 def residual(problem: Problem, x: Array) -> float:

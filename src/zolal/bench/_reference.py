@@ -4,8 +4,9 @@ import math
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import final
 
 import numpy as np
 from scipy.optimize import least_squares, minimize
@@ -18,6 +19,24 @@ TIGHT = 1e-10  # the same for a value that others are measured by, so that nobod
 STARTS = 4  # random ones, besides the problem's own and the nearest feasible point
 UNBOUNDED = 1e12  # a fall by so many times max(1, |f|) is taken for no lower bound at all
 NOTHING = 1e-6  # a fall by less than this times max(1, |f|), which a violation might gain, leaves nothing to measure
+
+
+@final
+@dataclass(frozen=True)
+class Reference:
+    """start: f at the feasible point nearest x0. best: the least value known at a feasible point. moved: from x0 to the nearest point."""
+
+    start: float
+    best: float
+    moved: float
+
+
+@final
+@dataclass(frozen=True)
+class Unmeasured:
+    """A problem that nothing can be measured by. why: in a sentence."""
+
+    why: str
 
 
 class _LateError(Exception):
@@ -48,28 +67,28 @@ class _Keeper:
         return self.given.gradient(x) / self.unit
 
 
-def reference(given: Given, seconds: float) -> dict[str, Any]:
-    """start: f at the feasible point nearest x0, which takes no evaluation of f to find. best: the least value at a feasible point.
+def reference(given: Given, seconds: float) -> Reference | Unmeasured:
+    """The nearest feasible point, which takes no evaluation of f to find, and the best value.
 
     best is that of SLSQP and trust-constr with exact gradients from x0, from the nearest feasible point and from random points around, over
-    all points that they evaluate, within so many seconds. why: a sentence instead, where the problem cannot be measured.
+    all points that they evaluate, within so many seconds.
     """
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         if not math.isfinite(given.fun(given.x0)):
-            return dict(why="f is not finite at the start")
+            return Unmeasured("f is not finite at the start")
         near = nearest(given, seconds)
         if near is None:
-            return dict(why="no feasible point was found")
+            return Unmeasured("no feasible point was found")
         start = given.fun(near)
         if not math.isfinite(start):
-            return dict(why="f is not finite at the feasible point nearest the start")
+            return Unmeasured("f is not finite at the feasible point nearest the start")
         best = _best(given, near, seconds)
     if best < start - UNBOUNDED * max(1.0, abs(start)):
-        return dict(why="f has no lower bound, it seems")
+        return Unmeasured("f has no lower bound, it seems")
     if start - best <= NOTHING * max(1.0, abs(start)):
-        return dict(why="the feasible point nearest the start is a solution")
-    return dict(start=start, best=best, moved=float(np.linalg.norm(near - given.x0)))
+        return Unmeasured("the feasible point nearest the start is a solution")
+    return Reference(start, best, float(np.linalg.norm(near - given.x0)))
 
 
 def nearest(given: Given, seconds: float) -> Array | None:

@@ -3,6 +3,7 @@
 For convex phi and any x*, y: f(x) = phi(x) - <grad phi(x*) + A^T y, x> has the gradient -A^T y at x*, so x* solves min f s.t. A x = A x*.
 """
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -50,7 +51,7 @@ def rosenbrock(d: int, seed: int) -> Problem:
 
 
 def _rows(number: int, d: int, seed: int) -> np.ndarray:
-    return np.random.default_rng([seed, number, d]).standard_normal((number, d)) / np.sqrt(d)
+    return np.random.default_rng([seed, number, d]).standard_normal((number, d)) / math.sqrt(d)
 
 
 def _tilted(phi: Callable[[Array], float], gradient: Callable[[Array], Array], d: int, seed: int) -> Problem:

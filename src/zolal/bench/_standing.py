@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from zolal.bench._apart import Unanswered
 from zolal.bench._entrants import LABELS
 from zolal.bench._field import ACCURACIES, LEVELS, Outcome, Run
 from zolal.bench.base import METHOD, Claim
@@ -95,11 +96,11 @@ def _answers(name: str, runs: list[Run]) -> Table:
     rows = []
     for method in _methods(runs):
         mine = select(runs, method)
-        answered = [run.outcome for run in mine if run.answered]
-        late = sum(bool(one["late"]) for one in answered)
-        none, failed = (sum(run.outcome["ended"] == ended for run in mine) for ended in ("late", "failed"))
-        overhead = f"{1e3 * float(np.median([one['overhead'] for one in answered])):.2g}" if answered else "—"
-        rows.append((LABELS[method], str(len(mine)), str(late), str(none), str(failed), overhead))
+        answered = [run.verdict for run in mine if run.verdict]
+        stopped = sum(one.late for one in answered)
+        silent = [run.outcome.late for run in mine if isinstance(run.outcome, Unanswered)]
+        overhead = f"{1e3 * float(np.median([one.overhead for one in answered])):.2g}" if answered else "—"
+        rows.append((LABELS[method], str(len(mine)), str(stopped), str(silent.count(True)), str(silent.count(False)), overhead))
     columns = ("method", "runs", "stopped by the clock", "no answer", "failed", "overhead in ms")
     note = (
         "Stopped by the clock: no evaluation was answered after the time limit; what had been found until then counts. No answer: the "
@@ -118,7 +119,7 @@ def _behind(name: str, found: Outcome) -> Table:
         cells = [_compared(runs, accuracy) for accuracy in ACCURACIES]
         if any(cells):
             facts = found.facts[problem]
-            rows.append((problem, str(facts["n"]), str(facts["rows"]), f"{level:g}", *(cell or "" for cell in cells)))
+            rows.append((problem, str(facts.n), str(facts.rows), f"{level:g}", *(cell or "" for cell in cells)))
     columns = ("problem", "n", "rows", "noise", *(f"to {accuracy:g}" for accuracy in ACCURACIES))
     note = (
         f"{LABELS[METHOD]} against who needs fewest evaluations, in units of n + 1, where it does not solve what another does or needs "
@@ -148,8 +149,8 @@ def _left_out(name: str, found: Outcome) -> Table:
 def _problems(name: str, found: Outcome) -> Table:
     rows = []
     for problem, facts in found.facts.items():
-        numbers = (f"{facts[key]:.6g}" for key in ("start", "best", "moved"))
-        rows.append((problem, str(facts["n"]), str(facts["rows"]), *numbers))
+        numbers = (f"{number:.6g}" for number in (facts.start, facts.best, facts.moved))
+        rows.append((problem, str(facts.n), str(facts.rows), *numbers))
     columns = ("problem", "n", "rows", "f at the nearest feasible point", "least f known", "its distance from the start")
     return Table(f"{name}-problems", "The problems", columns, rows, folded=True)
 

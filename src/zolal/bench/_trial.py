@@ -3,7 +3,8 @@
 import math
 import time
 import warnings
-from typing import Any
+from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 
@@ -12,9 +13,45 @@ from zolal.bench import _least_squares, _s2mpj
 from zolal.bench._contest import SpentError
 from zolal.bench._entrants import METHODS, warm_up
 from zolal.bench._given import Given
-from zolal.bench._reference import FEASIBLE, TIGHT, reference
+from zolal.bench._reference import FEASIBLE, TIGHT, Unmeasured, reference
 
 KEPT = 1e-7  # of the range: a smaller fall than this is not written down
+
+
+@final
+@dataclass(frozen=True)
+class Facts:
+    """What a problem is measured by. n, rows: the numbers of variables and of constraint rows. start, best, moved: of its reference."""
+
+    n: int
+    rows: int
+    start: float
+    best: float
+    moved: float
+
+
+@final
+@dataclass(frozen=True)
+class Verdict:
+    """What there is to know of a run that ended.
+
+    history: (evaluation, exact value) at each feasible point that is better than all before. least: the least at tightly feasible points.
+    value, violation: at the returned point, None where they are not finite. overhead: seconds per evaluation outside of the objective.
+    late: whether the clock stopped it.
+    """
+
+    evaluations: int
+    history: list[tuple[int, float]]
+    least: float | None
+    value: float | None
+    violation: float | None
+    overhead: float
+    seconds: float
+    late: bool
+
+    def first(self, goal: float) -> int | None:
+        """The evaluation at which a feasible point had f(x) <= goal."""
+        return next((count for count, value in self.history if value <= goal), None)
 
 
 def find(collection: str, name: str, letters: str) -> Given:
@@ -22,15 +59,16 @@ def find(collection: str, name: str, letters: str) -> Given:
     return _s2mpj.load(name, letters) if collection == "s2mpj" else _least_squares.load(name)
 
 
-def refer(collection: str, name: str, letters: str, seconds: float) -> dict[str, Any]:
-    """The numbers of variables and of constraint rows, and what the problem is measured by."""
+def refer(collection: str, name: str, letters: str, seconds: float) -> Facts | Unmeasured:
+    """What the problem is measured by."""
     given = find(collection, name, letters)
-    return dict(n=given.n, rows=given.rows, **reference(given, seconds))
+    found = reference(given, seconds)
+    return found if isinstance(found, Unmeasured) else Facts(given.n, given.rows, found.start, found.best, found.moved)
 
 
 def measure(
     collection: str, name: str, letters: str, method: str, level: float, span: float, budget: int, seed: int, seconds: float
-) -> dict[str, Any]:
+) -> Verdict:
     """One run. level: of the noise, as a part of the span. seconds: after these no evaluation is answered any more."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -86,12 +124,12 @@ class Trial:
         self._judge(x, self.given.fun(x))
         self.inside += time.perf_counter() - begun
 
-    def verdict(self, x: Array) -> dict[str, Any]:
+    def verdict(self, x: Array) -> Verdict:
         """What there is to know of a run that returned x."""
         seconds = time.perf_counter() - self.started
         value, violation = (float(self.given.fun(x)), self.given.violation(x)) if np.isfinite(x).all() else (math.nan, math.inf)
         self._judge(x, value)  # the point that a user would get counts as found with the last evaluation
-        return dict(
+        return Verdict(
             evaluations=self.count,
             history=self.history,
             least=self.least if math.isfinite(self.least) else None,

@@ -40,6 +40,14 @@ class Meter(Counted):
 
 @final
 @dataclass(frozen=True)
+class Measured:
+    """All images with one seed. queries: of each image until success, None where there is none within the budget."""
+
+    queries: list[int | None]
+
+
+@final
+@dataclass(frozen=True)
 class Grid:
     """What is run: all images with every seed."""
 
@@ -51,16 +59,15 @@ class Grid:
     def quick(cls, seeds: int) -> "Grid":
         return cls(seeds, 12)
 
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> list[Task[Measured]]:
         return [
-            Task("bench.attack:measure", dict(count=self.images, seed=seed), f"attack on {self.images} images, seed {seed}")
-            for seed in range(self.seeds)
+            Task(measure, dict(count=self.images, seed=seed), f"attack on {self.images} images, seed {seed}") for seed in range(self.seeds)
         ]
 
 
-def measure(count: int, seed: int) -> dict[str, Any]:
-    """All images with one seed: the evaluations until success, None where there is none within the budget."""
-    return dict(queries=[queries_for(attack, SEEDS_APART * seed + i) for i, attack in enumerate(attack_images(count))])
+def measure(count: int, seed: int) -> Measured:
+    """Attack so many images, each with a seed of its own."""
+    return Measured([queries_for(attack, SEEDS_APART * seed + i) for i, attack in enumerate(attack_images(count))])
 
 
 def queries_for(attack: Attack, seed: int) -> int | None:
@@ -74,8 +81,8 @@ def queries_for(attack: Attack, seed: int) -> int | None:
 def run(campaign: Campaign, grid: Grid) -> Finding:
     """All seeds; a target is met when every seed meets it."""
     runs = campaign.complete(grid.tasks())
-    counts = np.array([[BUDGET if count is None else count for count in found["queries"]] for found in runs])
-    successes = [sum(count is not None for count in found["queries"]) for found in runs]
+    counts = np.array([[BUDGET if count is None else count for count in found.queries] for found in runs])
+    successes = [sum(count is not None for count in found.queries) for found in runs]
     medians, tails = np.median(counts, axis=1), np.quantile(counts, 0.9, axis=1)
     total = grid.images
     claims = [

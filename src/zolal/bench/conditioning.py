@@ -53,6 +53,25 @@ ROWS = (
 
 @final
 @dataclass(frozen=True)
+class Measured:
+    """One run. firsts: by accuracy, the evaluation by which a feasible point of that gap was evaluated, or was the state's point.
+
+    The others: as in the verdict of a trial.
+    """
+
+    firsts: list[int | None]
+    status: str
+    evaluations: int
+    least: float | None
+    value: float | None
+    violation: float | None
+    overhead: float
+    seconds: float
+    late: bool
+
+
+@final
+@dataclass(frozen=True)
 class Grid:
     """What is run: every row with every seed; the seed is that of the problem, too."""
 
@@ -64,9 +83,9 @@ class Grid:
     def quick(cls, seeds: int) -> "Grid":
         return cls(seeds, (ROWS[0], ROWS[6]))
 
-    def tasks(self, row: Row) -> list[Task]:
+    def tasks(self, row: Row) -> list[Task[Measured]]:
         given = dict(d=row.d, kappa=row.kappa, level=row.level, budget=row.budget * (row.d + 1))
-        return [Task("bench.conditioning:measure", given | dict(seed=seed), f"{row}, seed {seed}") for seed in range(self.seeds)]
+        return [Task(measure, given | dict(seed=seed), f"{row}, seed {seed}") for seed in range(self.seeds)]
 
 
 def quadratic(d: int, kappa: float, seed: int) -> Given:
@@ -91,11 +110,8 @@ def quadratic(d: int, kappa: float, seed: int) -> Given:
     return Given("quadratic", fun, lambda x: H @ (x - t) / span, np.zeros(d), bounds, [LinearConstraint(ones[None, :], 0.0, 0.0)])
 
 
-def measure(d: int, kappa: float, level: float, budget: int, seed: int) -> dict[str, Any]:
-    """One run: by accuracy, the evaluation by which a feasible point of that gap was evaluated, or was the state's point.
-
-    The run ends when the last accuracy is reached. overhead: seconds per evaluation outside of f.
-    """
+def measure(d: int, kappa: float, level: float, budget: int, seed: int) -> Measured:
+    """One run, which ends when the last accuracy is reached."""
     given = quadratic(d, kappa, seed)
     warm_up(METHOD)  # what is loaded or compiled once is not the method's time
     trial = Trial(given, level, 1.0, budget, seed, SECONDS)
@@ -107,9 +123,17 @@ def measure(d: int, kappa: float, level: float, budget: int, seed: int) -> dict[
 
     result, _ = solve(problem, given.x0, budget, seed, watch, trial)
     found = trial.verdict(np.asarray(result.x))
-    history = found.pop("history")
-    firsts = [next((count for count, gap in history if gap <= accuracy), None) for accuracy in ACCURACIES]
-    return dict(firsts=firsts, status=result.status.name, **found)
+    return Measured(
+        firsts=[found.first(accuracy) for accuracy in ACCURACIES],
+        status=result.status.name,
+        evaluations=found.evaluations,
+        least=found.least,
+        value=found.value,
+        violation=found.violation,
+        overhead=found.overhead,
+        seconds=found.seconds,
+        late=found.late,
+    )
 
 
 def run(campaign: Campaign, grid: Grid) -> Finding:
@@ -127,20 +151,20 @@ def run(campaign: Campaign, grid: Grid) -> Finding:
     return Finding("conditioning", "Ill-conditioned quadratics", [lead], claims, [_overhead(pairs)], campaign.seconds)
 
 
-def _claims(row: Row, runs: list[dict[str, Any]]) -> list[Claim]:
+def _claims(row: Row, runs: list[Measured]) -> list[Claim]:
     claims = []
     for index, (accuracy, goal) in enumerate(zip(ACCURACIES, row.goals, strict=True)):
-        counts = [run["firsts"][index] for run in runs]
+        counts = [run.firsts[index] for run in runs]
         units = [None if count is None else count / (row.d + 1) for count in counts]
         middle = float(np.median([math.inf if unit is None else unit for unit in units]))
         claims.append(Claim(f"{row}: to {accuracy:g}", f"≤ {goal:g}", spread(units), middle <= goal))
     return claims
 
 
-def _overhead(pairs: list[tuple[Row, list[dict[str, Any]]]]) -> Table:
+def _overhead(pairs: list[tuple[Row, list[Measured]]]) -> Table:
     rows = []
     for row, runs in pairs:
-        cost = spread([1e3 * run["overhead"] for run in runs], 2)
+        cost = spread([1e3 * run.overhead for run in runs], 2)
         rows.append((str(row.d), f"{row.kappa:g}", f"{row.level:g}", f"{row.budget} (d + 1)", cost))
     columns = ("d", "κ", "noise", "budget", "milliseconds per evaluation")
     return Table("conditioning-overhead", "Overhead", columns, rows, "Seconds outside the objective, divided by evaluations.")

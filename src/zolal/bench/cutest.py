@@ -40,7 +40,7 @@ class Grid:
 def run(campaign: Campaign, grid: Grid) -> Finding:
     """All problems, all methods."""
     found = carry_out(campaign, grid.field())
-    seconds = sum(one.outcome.get("seconds", grid.seconds) for one in found.runs)  # outside of the campaign's own
+    seconds = sum(one.seconds(grid.seconds) for one in found.runs)  # outside of the campaign's own
     title = "Constrained problems of CUTEst"
     return Finding("cutest", title, _lead(grid, found), claims(found), tables("cutest", found), seconds, details=found.runs)
 

@@ -17,6 +17,24 @@ MEASURES = ("feasibility", "stationarity", "slackness")
 
 @final
 @dataclass(frozen=True)
+class Measured:
+    """One run. passes: after which all three measures of the point that a user would get are small, None if that does not happen.
+
+    spent: passes in all. least, least_at: the least that the largest of the three was, and the passes by then. feasibility, stationarity,
+    slackness: at the end.
+    """
+
+    passes: float | None
+    spent: float
+    least: float
+    least_at: float
+    feasibility: float
+    stationarity: float
+    slackness: float
+
+
+@final
+@dataclass(frozen=True)
 class Grid:
     """What is run: every seed, within so many passes over the data."""
 
@@ -28,43 +46,44 @@ class Grid:
     def quick(cls, seeds: int) -> "Grid":
         return cls(seeds, 10.0)
 
-    def tasks(self) -> list[Task]:
-        return [Task("bench.fairness:measure", dict(passes=self.passes, seed=seed), f"fairness, seed {seed}") for seed in range(self.seeds)]
+    def tasks(self) -> list[Task[Measured]]:
+        return [Task(measure, dict(passes=self.passes, seed=seed), f"fairness, seed {seed}") for seed in range(self.seeds)]
 
 
-def measure(passes: float, seed: int) -> dict[str, Any]:
-    """One run: the passes after which all three measures of the point that a user would get are small, None if that does not happen.
-
-    least, least_at: the least that the largest of the three was, and the passes by then.
-    """
+def measure(passes: float, seed: int) -> Measured:
+    """One run within so many passes."""
     problem = fairness("a9a", batch_size=BATCH)
     rows = problem.objective.data.sizes[1]  # type: ignore[attr-defined]
     found: list[float] = []
     last: list[Any] = []
-    best = dict(least=math.inf, least_at=0.0)
+    least, least_at = math.inf, 0.0
 
     def watch(state: Any, meter: Counted) -> bool:
+        nonlocal least, least_at
         last[:] = [fairness_diagnostics(problem, state.form.variables(state.best.z))]
         passed, largest = meter.count * BATCH / rows, max(getattr(last[0], name) for name in MEASURES)
-        if largest < best["least"]:
-            best.update(least=float(largest), least_at=passed)
+        if largest < least:
+            least, least_at = float(largest), passed
         if largest <= TOLERANCE:
             found.append(passed)
         return bool(found)
 
     _, meter = solve(problem, problem.x0, int(passes * rows / BATCH), seed, watch)
-    return dict(
+    return Measured(
         passes=found[0] if found else None,
         spent=meter.count * BATCH / rows,
-        **best,
-        **{name: float(getattr(last[0], name)) for name in MEASURES},
+        least=least,
+        least_at=least_at,
+        feasibility=float(last[0].feasibility),
+        stationarity=float(last[0].stationarity),
+        slackness=float(last[0].slackness),
     )
 
 
 def run(campaign: Campaign, grid: Grid) -> Finding:
     """All seeds; the target is met when every seed meets it."""
     runs = campaign.complete(grid.tasks())
-    passes = [found["passes"] for found in runs]
+    passes = [found.passes for found in runs]
     worst = max(math.inf if count is None else count for count in passes)
     claims = [Claim("passes", f"≤ {ASKED:g}", spread(passes), worst <= ASKED, f"≤ {AIM:g}", worst <= AIM)]
     lead = (
@@ -77,10 +96,10 @@ def run(campaign: Campaign, grid: Grid) -> Finding:
     rows = [
         (
             str(seed),
-            f"> {grid.passes:g}" if run["passes"] is None else f"{run['passes']:.1f}",
-            f"{run['least']:.2e}",
-            f"{run['least_at']:.1f}",
-            *(f"{run[name]:.2e}" for name in MEASURES),
+            f"> {grid.passes:g}" if run.passes is None else f"{run.passes:.1f}",
+            f"{run.least:.2e}",
+            f"{run.least_at:.1f}",
+            *(f"{getattr(run, name):.2e}" for name in MEASURES),
         )
         for seed, run in enumerate(runs)
     ]

@@ -38,7 +38,7 @@ class Grid:
 def run(campaign: Campaign, grid: Grid) -> Finding:
     """All problems, all methods."""
     found = carry_out(campaign, grid.field())
-    seconds = sum(one.outcome.get("seconds", grid.seconds) for one in found.runs)  # outside of the campaign's own
+    seconds = sum(one.seconds(grid.seconds) for one in found.runs)  # outside of the campaign's own
     title = "The problems of Moré and Wild"
     return Finding("more-wild", title, _lead(grid, found), claims(found), tables("more-wild", found), seconds, details=found.runs)
 

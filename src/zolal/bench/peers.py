@@ -2,12 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import numpy as np
 
-from zolal.bench._apart import call_apart
-from zolal.bench._contest import FAMILIES, FEASIBLE, TOLERANCES
+from zolal.bench._apart import Unanswered, call_apart
+from zolal.bench._contest import FAMILIES, FEASIBLE, TOLERANCES, Verdict
 from zolal.bench._contestants import METHODS, SHARES, available
 from zolal.bench._contestants import measure as measure_here
 from zolal.bench.base import Finding
@@ -44,12 +44,12 @@ class Grid:
     def quick(cls, seeds: int) -> "Grid":
         return cls(seeds, (10,), (1e-3,), FAMILIES[:1], 10.0)
 
-    def tasks(self, method: str, dimension: int, family: str) -> list[Task]:
+    def tasks(self, method: str, dimension: int, family: str) -> list[Task[Verdict | Unanswered]]:
         """Those of one method at one dimension in one family."""
         given = dict(method=method, family=family, dimension=dimension, budget=min(PER_VARIABLE * dimension, MOST), limit=self.seconds)
         return [
             Task(
-                "bench.peers:measure",
+                measure,
                 given | dict(level=level, seed=seed),
                 f"{method}, {family}, d = {dimension}, noise {level:g}, seed {seed}",
             )
@@ -67,22 +67,28 @@ class Run:
     family: str
     dimension: int
     level: float
-    outcome: dict[str, Any] | None
+    outcome: Verdict | Unanswered | None
 
     @property
-    def answered(self) -> bool:
-        return self.outcome is not None and self.outcome["ended"] == "done" and self.outcome["gap"] is not None
+    def verdict(self) -> Verdict | None:
+        """The outcome, where there was an answer and it is finite."""
+        return self.outcome if isinstance(self.outcome, Verdict) and self.outcome.gap is not None else None
 
     def solved(self, tolerance: float) -> int | None:
         """The evaluation at which it was solved to this tolerance."""
-        return self.outcome["solved"][TOLERANCES.index(tolerance)] if self.answered and self.outcome is not None else None
+        return self.verdict.solved[TOLERANCES.index(tolerance)] if self.verdict else None
+
+    def seconds(self, limit: float) -> float:
+        """What it took, or the limit of its time where there was no answer."""
+        if self.outcome is None:
+            return 0.0
+        return limit if isinstance(self.outcome, Unanswered) else self.outcome.seconds
 
 
-def measure(method: str, family: str, dimension: int, level: float, seed: int, budget: int, limit: float) -> dict[str, Any]:
-    """One run in a process of its own. ended: "done", "late" or "failed", the latter with a sentence as `why`."""
+def measure(method: str, family: str, dimension: int, level: float, seed: int, budget: int, limit: float) -> Verdict | Unanswered:
+    """One run in a process of its own."""
     given = dict(method=method, family=family, dimension=dimension, level=level, seed=seed, budget=budget)
-    ended, value = call_apart(measure_here, given, limit)
-    return dict(ended=ended, **value) if ended == "done" else dict(ended=ended, why=value)
+    return call_apart(measure_here, given, limit)
 
 
 def run(campaign: Campaign, grid: Grid) -> Finding:
@@ -95,9 +101,9 @@ def run(campaign: Campaign, grid: Grid) -> Finding:
             tasks = grid.tasks(method, d, family)
             mine = zip(tasks, outcomes.get(method, [None] * len(tasks)), strict=True)
             runs += [Run(method, family, d, task.arguments["level"], found) for task, found in mine]
-        late = {one.method for one in runs} - {one.method for one in runs if (one.dimension, one.family) == (d, family) and one.answered}
+        late = {one.method for one in runs} - {one.method for one in runs if (one.dimension, one.family) == (d, family) and one.verdict}
         going = [method for method in going if method not in late]
-    seconds = sum(one.outcome.get("seconds", grid.seconds) for one in runs if one.outcome is not None)  # outside of the campaign's own
+    seconds = sum(one.seconds(grid.seconds) for one in runs)  # outside of the campaign's own
     tables = [*(_table(runs, grid, level) for level in grid.levels), _winners(runs, grid), _overhead(runs, grid)]
     return Finding("peers", "The same problems for everyone", _lead(grid), [], tables, seconds, details=runs)
 
@@ -136,10 +142,10 @@ def _table(runs: list[Run], grid: Grid, level: float) -> Table:
 
 
 def _cell(runs: list[Run]) -> str:
-    answered = [one.outcome for one in runs if one.answered and one.outcome is not None]
+    answered = [one.verdict for one in runs if one.verdict]
     if not answered:
         return "not tried" if all(one.outcome is None for one in runs) else "no answer"
-    gap, violation = (float(np.median([found[name] for found in answered])) for name in ("gap", "violation"))
+    gap, violation = (float(np.median([getattr(found, name) for found in answered])) for name in ("gap", "violation"))
     solved = sum(one.solved(TOLERANCES[0]) is not None for one in runs)
     return f"{gap:.1e} / {violation:.0e} ({solved} of {len(runs)})"
 
@@ -171,7 +177,7 @@ def _overhead(runs: list[Run], grid: Grid) -> Table:
     for method in available():
         cells = []
         for d in grid.dimensions:
-            mine = [one.outcome["overhead"] for one in runs if (one.method, one.dimension) == (method, d) and one.answered and one.outcome]
+            mine = [one.verdict.overhead for one in runs if (one.method, one.dimension) == (method, d) and one.verdict]
             cells.append(f"{1e3 * float(np.median(mine)):.2g}" if mine else "—")
         rows.append((LABELS[method], *cells))
     note = "Seconds outside the objective, divided by evaluations; medians."

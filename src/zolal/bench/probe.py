@@ -1,7 +1,7 @@
 """The probe of `zolal.problems.probe`: two exact equalities, noise that nothing repeats, up to ten thousand variables."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
@@ -26,6 +26,18 @@ SIZES = (Size(50, 3_000, 0.005), Size(1_000, 20_000, 0.01), Size(10_000, 200_000
 
 @final
 @dataclass(frozen=True)
+class Measured:
+    """One run. gap: of the exact objective at the result to the optimum, relative to it. violation: the largest |c| there."""
+
+    evaluations: int
+    gap: float
+    violation: float
+    optimum: float
+    status: str
+
+
+@final
+@dataclass(frozen=True)
 class Grid:
     """What is run: every size with every seed; the seed is that of the problem, too."""
 
@@ -37,21 +49,18 @@ class Grid:
     def quick(cls, seeds: int) -> "Grid":
         return cls(seeds, SIZES[:1])
 
-    def tasks(self, size: Size) -> list[Task]:
+    def tasks(self, size: Size) -> list[Task[Measured]]:
         arguments = dict(dimension=size.dimension, budget=size.budget)
-        return [
-            Task("bench.probe:measure", arguments | dict(seed=seed), f"probe, d = {size.dimension}, seed {seed}")
-            for seed in range(self.seeds)
-        ]
+        return [Task(measure, arguments | dict(seed=seed), f"probe, d = {size.dimension}, seed {seed}") for seed in range(self.seeds)]
 
 
-def measure(dimension: int, budget: int, seed: int) -> dict[str, Any]:
-    """One run: the relative gap of the exact objective and the largest |c| at the result."""
+def measure(dimension: int, budget: int, seed: int) -> Measured:
+    """One run."""
     problem = probe(dimension, seed=seed)
     result, meter = solve(problem, problem.x0, budget, seed)
     exact = problem.objective.value  # type: ignore[attr-defined]
     best = float(exact(problem.solution))
-    return dict(
+    return Measured(
         evaluations=meter.count,
         gap=float(exact(np.asarray(result.x))) / best - 1.0,
         violation=problem.equalities(problem.x0).violation(result.x),
@@ -72,9 +81,9 @@ def run(campaign: Campaign, grid: Grid) -> Finding:
     return Finding("probe", "The noisy probe", [lead], claims, seconds=campaign.seconds)
 
 
-def _claims(size: Size, runs: list[dict[str, Any]]) -> list[Claim]:
+def _claims(size: Size, runs: list[Measured]) -> list[Claim]:
     case = f"d = {size.dimension:,}, {size.budget:,} evaluations"
-    gaps, violations = ([run[name] for run in runs] for name in ("gap", "violation"))
+    gaps, violations = [run.gap for run in runs], [run.violation for run in runs]
     worst, farthest = max(gaps), max(violations)
     percent = spread([100.0 * gap for gap in gaps])
     goal = size.gap * AIM

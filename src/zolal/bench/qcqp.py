@@ -31,7 +31,7 @@ def run(campaign: Campaign, grid: Grid) -> Finding:
     runs = campaign.complete_groups([[task("dense", d, BUDGET, seed) for seed in range(grid.seeds)] for d in grid.dimensions])
     claims = []
     for d, mine in zip(grid.dimensions, runs, strict=True):
-        counts = [None if found["queries"] is None else found["queries"] / d for found in mine]
+        counts = [None if found.queries is None else found.queries / d for found in mine]
         worst = max(math.inf if count is None else count for count in counts)
         claims.append(
             Claim(f"d = {d:,}: queries / d", f"≤ {ASKED:g}", spread(counts), worst <= ASKED, f"≤ {AIM:g}", worst <= AIM),

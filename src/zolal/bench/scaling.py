@@ -2,11 +2,11 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import numpy as np
 
-from zolal.bench._cases import CONSTRAINTS, FAMILIES, NOISES, OBJECTIVE, PER_SEED, VARIABLES, Case, case
+from zolal.bench._cases import CONSTRAINTS, FAMILIES, NOISES, OBJECTIVE, PER_SEED, VARIABLES, Case, Facts, case
 from zolal.bench.base import Claim, Finding, solve
 from zolal.campaigns import Campaign, Task
 from zolal.tables import Table
@@ -15,6 +15,37 @@ PER_VARIABLE, LEAST = 200, 1000  # the budget: max(200 d, 1000)
 FEASIBLE = 1e-3  # of the factor of the constraints
 NEAR = 0.05  # of the range
 FEASIBLE_SHARE, NEAR_SHARE = 0.95, 0.90
+
+
+@final
+@dataclass(frozen=True)
+class Verdict:
+    """How good a point is. violation: in units of the constraints' factor. gap, start_gap: in units of the range; None if not finite."""
+
+    violation: float | None
+    gap: float | None
+    start_violation: float
+    start_gap: float | None
+    diverged: bool
+    feasible: bool
+    near: bool
+
+
+@final
+@dataclass(frozen=True)
+class Measured(Facts):
+    """One case, solved: its facts, the run, and the verdict on the result."""
+
+    budget: int
+    evaluations: int
+    status: str
+    violation: float | None
+    gap: float | None
+    start_violation: float
+    start_gap: float | None
+    diverged: bool
+    feasible: bool
+    near: bool
 
 
 @final
@@ -30,36 +61,37 @@ class Grid:
     def quick(cls, seeds: int) -> "Grid":
         return cls(seeds, True)
 
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> list[Task[Measured]]:
         numbers = range(0, self.seeds * 22 * 5, 5) if self.small else range(self.seeds * PER_SEED)  # 5 is prime to 11: no family is missed
         return [task(number, self.small) for number in numbers]
 
 
-def task(number: int, small: bool) -> Task:
-    return Task("bench.scaling:measure", dict(number=number, small=small), f"case {number}")
+def task(number: int, small: bool) -> Task[Measured]:
+    return Task(measure, dict(number=number, small=small), f"case {number}")
 
 
-def measure(number: int, small: bool) -> dict[str, Any]:
+def measure(number: int, small: bool) -> Measured:
     """One case, solved with its number as seed."""
     drawn = case(number, small)
     budget = max(PER_VARIABLE * drawn.dimension, LEAST)
     result, meter = solve(drawn.problem, drawn.problem.x0, budget, number)
-    return dict(**drawn.facts(), budget=budget, evaluations=meter.count, status=result.status.name, **judge(drawn, np.asarray(result.x)))
+    facts, verdict = vars(drawn.facts), vars(judge(drawn, np.asarray(result.x)))
+    return Measured(**facts, budget=budget, evaluations=meter.count, status=result.status.name, **verdict)
 
 
-def judge(drawn: Case, x: np.ndarray) -> dict[str, Any]:
-    """How good a point is. violation: in units of the constraints' factor. gap, start_gap: in units of the range; None if not finite."""
+def judge(drawn: Case, x: np.ndarray) -> Verdict:
+    """How good a point is."""
     problem = drawn.problem
     equalities = problem.equalities(problem.x0)
     start = equalities.violation(problem.x0) / drawn.constraints
     if not np.isfinite(x).all():
-        return dict(violation=None, gap=None, start_violation=start, start_gap=None, diverged=True, feasible=False, near=False)
+        return Verdict(None, None, start_violation=start, start_gap=None, diverged=True, feasible=False, near=False)
     violation = equalities.violation(x) / drawn.constraints
     gap, start_gap = ((drawn.value(y) - drawn.optimum) / drawn.range for y in (x, problem.x0))
     finite = math.isfinite(violation) and math.isfinite(gap)
     farther = violation > max(start, FEASIBLE)
     worse = start <= FEASIBLE and gap > start_gap + NEAR
-    return dict(
+    return Verdict(
         violation=violation if finite else None,
         gap=gap if finite else None,
         start_violation=start,
@@ -89,8 +121,8 @@ def run(campaign: Campaign, grid: Grid) -> Finding:
     return Finding("scaling", "Random problems in random units under noise", [lead, terms], _claims(runs), tables, campaign.seconds)
 
 
-def _claims(runs: list[dict[str, Any]]) -> list[Claim]:
-    diverged, feasible, near = (sum(run[name] for run in runs) for name in ("diverged", "feasible", "near"))
+def _claims(runs: list[Measured]) -> list[Claim]:
+    diverged, feasible, near = _verdicts(runs)
     total = len(runs)
     return [
         Claim("diverged", "none", f"{diverged} of {total}", diverged == 0),
@@ -99,15 +131,20 @@ def _claims(runs: list[dict[str, Any]]) -> list[Claim]:
     ]
 
 
-def _by(field: str, values: tuple[str, ...], runs: list[dict[str, Any]]) -> Table:
+def _verdicts(runs: list[Measured]) -> tuple[int, int, int]:
+    """How many diverged, how many are feasible, how many near."""
+    return sum(run.diverged for run in runs), sum(run.feasible for run in runs), sum(run.near for run in runs)
+
+
+def _by(field: str, values: tuple[str, ...], runs: list[Measured]) -> Table:
     rows = []
     for value in values:
-        mine = [run for run in runs if run[field] == value]
+        mine = [run for run in runs if getattr(run, field) == value]
         if mine:
-            diverged, feasible, near = (sum(run[name] for run in mine) for name in ("diverged", "feasible", "near"))
-            gaps = [math.inf if run["gap"] is None else run["gap"] for run in mine]
+            diverged, feasible, near = _verdicts(mine)
+            gaps = [math.inf if run.gap is None else run.gap for run in mine]
             medians = (f"{100 * float(np.quantile(gaps, q)):.2g} %" for q in (0.5, 0.9))
-            spent = f"{np.median([run['evaluations'] / run['budget'] for run in mine]):.2f}"
+            spent = f"{np.median([run.evaluations / run.budget for run in mine]):.2f}"
             rows.append((value, str(len(mine)), str(diverged), _share(feasible, len(mine)), _share(near, len(mine)), *medians, spent))
     columns = (field, "problems", "diverged", "feasible", "within 5 %", "median gap", "90th percentile", "budget used")
     return Table(f"scaling-{field}", f"By {field}", columns, rows)
@@ -132,28 +169,28 @@ COLUMNS = (
 )
 
 
-def _missed(runs: list[dict[str, Any]]) -> Table:
-    rows = [line(run) for run in runs if not run["near"] or run["diverged"]]
+def _missed(runs: list[Measured]) -> Table:
+    rows = [line(run) for run in runs if not run.near or run.diverged]
     note = "Violation: in units of the factor of c. Gap: in units of the range. `zolal bench scaling --case N` runs case N alone."
     return Table("scaling-missed", "The cases that missed", COLUMNS, rows, note)
 
 
-def _all(runs: list[dict[str, Any]]) -> Table:
+def _all(runs: list[Measured]) -> Table:
     return Table("scaling-cases", "All cases", COLUMNS, [line(run) for run in runs], folded=True)
 
 
-def line(run: dict[str, Any]) -> tuple[str, ...]:
+def line(run: Measured) -> tuple[str, ...]:
     """A case as a row of text."""
-    verdict = "diverged" if run["diverged"] else "met" if run["near"] else "not near" if run["feasible"] else "not feasible"
-    f, x, c = (f"{run[name]:.1e}" for name in ("objective", "variables", "constraints"))
-    results = ("not finite" if run[name] is None else f"{run[name]:.1e}" for name in ("violation", "gap"))
-    head = (str(run["number"]), run["family"], str(run["dimension"]), run["noise"], f"{run['level']:.1e}")
+    verdict = "diverged" if run.diverged else "met" if run.near else "not near" if run.feasible else "not feasible"
+    f, x, c = (f"{factor:.1e}" for factor in (run.objective, run.variables, run.constraints))
+    results = ("not finite" if result is None else f"{result:.1e}" for result in (run.violation, run.gap))
+    head = (str(run.number), run.family, str(run.dimension), run.noise, f"{run.level:.1e}")
     return (
         *head,
-        *(f, x, "yes" if run["own_units"] else "", c),
-        "far" if run["far"] else "own",
-        f"{run['evaluations']} of {run['budget']}",
-        run["status"].lower(),
+        *(f, x, "yes" if run.own_units else "", c),
+        "far" if run.far else "own",
+        f"{run.evaluations} of {run.budget}",
+        run.status.lower(),
         *results,
         verdict,
     )

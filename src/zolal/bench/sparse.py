@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 from zolal.bench._quadratics import TARGET, task
 from zolal.bench.base import Claim, Finding, spread
@@ -35,7 +35,7 @@ def run(campaign: Campaign, grid: Grid) -> Finding:
     runs = campaign.complete_groups([[task("sparse", d, BUDGET, seed) for seed in range(grid.seeds)] for d in grid.dimensions])
     claims, rows = [], []
     for d, mine in zip(grid.dimensions, runs, strict=True):
-        queries = [found["queries"] for found in mine]
+        queries = [found.queries for found in mine]
         claims += _claims(d, queries)
         shares = [None if count is None else count / d for count in queries]
         rows.append((f"{d:,}", spread(queries, 6), spread(shares), f"{NON_EUCLIDEAN[d]:,}" if d in NON_EUCLIDEAN else "—"))
@@ -48,7 +48,7 @@ def run(campaign: Campaign, grid: Grid) -> Finding:
     return Finding("sparse", "The sparse QCQP", [lead], claims, [table], campaign.seconds)
 
 
-def _claims(d: int, queries: list[Any]) -> list[Claim]:
+def _claims(d: int, queries: list[int | None]) -> list[Claim]:
     worst = max(math.inf if count is None else count for count in queries)
     shares = [None if count is None else count / d for count in queries]
     asked = d == LARGEST

@@ -1,6 +1,5 @@
 """Tasks, and the campaign that runs those which the store does not hold yet."""
 
-import importlib
 import json
 import multiprocessing
 import os
@@ -9,40 +8,53 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import zip_longest
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, final, get_type_hints
 
+from zolal.campaigns.outcomes import MisfitError, restored
 from zolal.campaigns.store import Store
 from zolal.errors import WorkerError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
+T = TypeVar("T", bound="DataclassInstance")
+T_co = TypeVar("T_co", bound="DataclassInstance", covariant=True)
+
+
 @final
 @dataclass(frozen=True)
-class Task:
-    """One run, described by plain values: a function of this package by name, and its arguments. Equal tasks are one run.
+class Task(Generic[T_co]):
+    """One run: a function of a module, and its arguments. Tasks with equal keys are one run.
 
-    function: "module:name", the module being one of `zolal.experiments`, or a dotted one of `zolal` such as "bench.scaling".
-    arguments: what JSON can hold. label: what a person is told.
+    function: its return annotation is a frozen dataclass or a union of some, which `restored` makes again. arguments: what JSON can hold.
+    label: what a person is told.
     """
 
-    function: str
+    function: Callable[..., T_co]
     arguments: dict[str, Any]
     label: str = field(default="", compare=False)
 
     @property
     def key(self) -> str:
-        return json.dumps([self.function, self.arguments], sort_keys=True)
+        """The function by its module and name, and the arguments; `bench.probe:measure`, but `qcqp:measure` for one of `experiments`."""
+        module = self.function.__module__.removeprefix("zolal.").removeprefix("experiments.")
+        return json.dumps([f"{module}:{self.function.__name__}", self.arguments], sort_keys=True)
 
-    def run(self) -> tuple[dict[str, Any], float]:
+    def run(self) -> tuple[T_co, float]:
         """The outcome, and the processor seconds that it took."""
-        module, name = self.function.split(":")
-        function = getattr(importlib.import_module(f"zolal.{module}" if "." in module else f"zolal.experiments.{module}"), name)
         started = time.process_time()
-        outcome = function(**self.arguments)
+        outcome = self.function(**self.arguments)
         return outcome, time.process_time() - started
+
+    def restored(self, stored: Any) -> T_co:
+        """The outcome, from what the store holds of it; `MisfitError` where that is not what the function returns now."""
+        outcome: T_co = restored(get_type_hints(self.function)["return"], stored)
+        return outcome
 
 
 @final
@@ -65,21 +77,31 @@ class Campaign:
         known = {record["key"]: record for record in self.store.records() if record.get("version") == self.version}
         object.__setattr__(self, "known", known)
 
-    def complete(self, tasks: Sequence[Task]) -> list[dict[str, Any]]:
+    def complete(self, tasks: Sequence[Task[T]]) -> list[T]:
         """The outcomes of the tasks, in their order."""
         distinct = {task.key: task for task in tasks}
-        missing = [task for key, task in distinct.items() if key not in self.known]
+        found = {key: stored for key, task in distinct.items() if (stored := self._stored(task)) is not None}
+        missing = [task for key, task in distinct.items() if key not in found]
         self.asked.update(distinct)
-        done = len(distinct) - len(missing)
-        for task, outcome, seconds in self._executed(missing):
+        for task, made, seconds in self._executed(missing):
+            outcome = asdict(made)
+            found[task.key] = task.restored(outcome)
             record = dict(key=task.key, version=self.version, label=task.label, seconds=round(seconds, 3), outcome=outcome)
             self.store.append(record)
             self.known[task.key] = record
-            done += 1
-            self.tell(done, len(distinct), task.label)
-        return [self.known[task.key]["outcome"] for task in tasks]
+            self.tell(len(found), len(distinct), task.label)
+        return [found[task.key] for task in tasks]
 
-    def complete_groups(self, groups: Sequence[Sequence[Task]]) -> list[list[dict[str, Any]]]:
+    def _stored(self, task: Task[T]) -> T | None:
+        """The outcome that is known; None where there is none, or it is not what the function returns now."""
+        if task.key not in self.known:
+            return None
+        try:
+            return task.restored(self.known[task.key]["outcome"])
+        except MisfitError:
+            return None
+
+    def complete_groups(self, groups: Sequence[Sequence[Task[T]]]) -> list[list[T]]:
         """The same, group by group; the first task of every group is run first, so what is interrupted is whole for fewer seeds."""
         self.complete([task for tasks in zip_longest(*groups) for task in tasks if task is not None])
         return [self.complete(group) for group in groups]
@@ -89,7 +111,7 @@ class Campaign:
         """The processor time of all tasks that were asked for, when they were run."""
         return float(sum(self.known[key]["seconds"] for key in self.asked))
 
-    def _executed(self, tasks: list[Task]) -> Iterator[tuple[Task, dict[str, Any], float]]:
+    def _executed(self, tasks: list[Task[T]]) -> Iterator[tuple[Task[T], T, float]]:
         if self.workers == 1 or len(tasks) <= 1:
             for task in tasks:
                 yield (task, *task.run())

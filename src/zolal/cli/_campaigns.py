@@ -1,7 +1,6 @@
 """What commands that run campaigns share: their options, how they stop, what they show."""
 
 import functools
-import importlib
 import inspect
 import multiprocessing
 import os
@@ -12,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 from zolal import __version__
@@ -20,6 +20,7 @@ from zolal.cli._progress import Progress
 from zolal.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
+    from zolal.campaigns import Campaign
     from zolal.report import Origin, Report, Table
 
 
@@ -70,7 +71,7 @@ def one_by_one(names: Sequence[str], run_one: Callable[[str], R], out: Path) -> 
             sys.exit(130)
 
 
-def carried_out(name: str, asked: Wanted, run: Callable[[Any], R]) -> tuple[R, int]:
+def carried_out(name: str, asked: Wanted, run: "Callable[[Campaign], R]") -> tuple[R, int]:
     """What a campaign whose runs are kept in the folder of that name finds, and how many runs it made."""
     from zolal.campaigns import Campaign, Store
 
@@ -141,11 +142,12 @@ def show_table(given: "Table") -> None:
     Console(width=None if sys.stdout.isatty() else 200, markup=False).print(table)
 
 
-def report_package() -> Any:
+def report_package() -> ModuleType:
     try:
-        return importlib.import_module("zolal.report")
+        import zolal.report as package
     except ImportError as error:
         raise InvalidArgumentError("The figures need matplotlib: pip install 'zolal[cli]'.") from error
+    return package
 
 
 def make_folder(folder: Path) -> None:

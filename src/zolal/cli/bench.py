@@ -1,15 +1,16 @@
 """`zolal bench`: what the automatic method has to show, and the same problems given to others."""
 
-import importlib
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from zolal import __version__
 from zolal._checks import nonnegative_int, positive, positive_int, require
 from zolal.cli._campaigns import SENTENCES, Wanted, carried_out, grid_of, one_by_one, report_package, show, wanted, with_help
 
 if TYPE_CHECKING:
+    from zolal.bench import Finding
+    from zolal.campaigns import Campaign
     from zolal.report import Origin, Report
 
 SIZED = ("qcqp", "sparse", "peers")  # which have dimensions to choose from
@@ -67,6 +68,32 @@ def bench(
         print(f"Everything: {out / 'index.html'}")
 
 
+class Benchmark(Protocol):
+    """A module that says what it runs and what it finds."""
+
+    Grid: Any
+
+    def run(self, campaign: "Campaign", grid: Any, /) -> "Finding": ...
+
+
+def benchmarks() -> dict[str, Benchmark]:
+    """Every benchmark by its name. They are imported here, so that nobody waits for them who only wants help."""
+    from zolal.bench import attack, conditioning, cutest, fairness, more_wild, peers, probe, qcqp, scaling, sparse
+
+    return {
+        "qcqp": qcqp,
+        "sparse": sparse,
+        "attack": attack,
+        "fairness": fairness,
+        "probe": probe,
+        "scaling": scaling,
+        "conditioning": conditioning,
+        "peers": peers,
+        "cutest": cutest,
+        "more-wild": more_wild,
+    }
+
+
 def _check(name: str, option: str, value: Any) -> None:
     where = {"largest": SIZED, "letters": LISTED[:1], "seconds": ("peers", *LISTED)}.get(option, LISTED)
     require(name in where, f"--{option}", f"go with {'one of ' if len(where) > 1 else ''}{', '.join(where)}", name)
@@ -83,7 +110,7 @@ def bench_with_help(typer: Any) -> Any:
 
 def _bench_one(name: str, asked: Wanted, choices: dict[str, Any]) -> "tuple[Report, Origin]":
     report = report_package()  # before the runs, which are long: a missing package shall not be found out after them
-    module = importlib.import_module(f"zolal.bench.{name.replace('-', '_')}")
+    module = benchmarks()[name]
     grid, options = grid_of(module, asked, module.Grid.quick_seeds)
     grid = _narrowed(grid, choices)
     finding, executed = carried_out(name, asked, lambda campaign: module.run(campaign, grid))
@@ -119,5 +146,5 @@ def _listed(option: str, text: str, known: tuple[str, ...] | None) -> tuple[str,
 def _show_case(number: int, quick: bool) -> None:
     from zolal.bench.scaling import measure
 
-    for key, value in measure(number, quick).items():
+    for key, value in vars(measure(number, quick)).items():
         print(f"{key:16}{value:.6g}" if isinstance(value, float) else f"{key:16}{value}")

@@ -1,14 +1,15 @@
 """`zolal reproduce`: the paper's experiments, run again."""
 
-import importlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from zolal import __version__
 from zolal._checks import require
 from zolal.cli._campaigns import SENTENCES, Wanted, carried_out, grid_of, one_by_one, report_package, show, wanted, with_help
 
 if TYPE_CHECKING:
+    from zolal.campaigns import Campaign
     from zolal.report import Origin, Report
 
 EXPERIMENTS = ("qcqp", "attack", "fairness")
@@ -51,12 +52,28 @@ def reproduce_with_help(typer: Any) -> Any:
     return with_help(typer, reproduce, "experiment", HELP)
 
 
+class Experiment(Protocol):
+    """A module that says what it runs and runs it."""
+
+    Grid: Any
+
+    def reproduce(self, campaign: "Campaign", grid: Any, /) -> Any: ...
+
+
+def experiments() -> "dict[str, tuple[Experiment, Callable[[Any], Report]]]":
+    """Every experiment by its name, with what reports it. They are imported here, so that nobody waits for them who only wants help."""
+    from zolal.experiments import attack, fairness, qcqp
+    from zolal.report import report_attack, report_fairness, report_qcqp
+
+    return {"qcqp": (qcqp, report_qcqp), "attack": (attack, report_attack), "fairness": (fairness, report_fairness)}
+
+
 def _reproduce_one(name: str, asked: Wanted) -> "tuple[Report, Origin]":
     report = report_package()  # before the runs, which are long: a missing package shall not be found out after them
-    module = importlib.import_module(f"zolal.experiments.{name}")
+    module, reported = experiments()[name]
     grid, options = grid_of(module, asked, QUICK_SEEDS)
     result, executed = carried_out(name, asked, lambda campaign: module.reproduce(campaign, grid))
     origin = report.Origin(f"zolal reproduce {name} {options}", __version__, result.seconds)
-    found = getattr(report, f"report_{name}")(result)
+    found = reported(result)
     show(found, origin, report.write(found, asked.out / name, origin), executed)
     return found, origin

@@ -22,7 +22,9 @@ INTERVALS = (1, 5, 10)  # of the checks, in iterations
 CURVE_EVERY = 6  # iterations between points of the curves
 
 
-class Point(NamedTuple):
+@final
+@dataclass(frozen=True)
+class Point:
     """The residuals of one iterate. residual: max(pres, dres) of Algorithm 1's own rule, None for methods without slacks."""
 
     k: int
@@ -38,6 +40,22 @@ class Point(NamedTuple):
 
     def value(self, criterion: str) -> float:
         return self.common if self.residual is None or criterion == "common" else self.residual
+
+
+class First(NamedTuple):
+    """The first check that met a criterion; point: None where none did. interval: iterations between checks."""
+
+    criterion: str
+    interval: int
+    point: Point | None
+
+
+class Curve(NamedTuple):
+    """Stat. and Feas. against iterations."""
+
+    iterations: list[int]
+    stationarity: list[float]
+    feasibility: list[float]
 
 
 class Readings(StoppingRule):
@@ -62,13 +80,18 @@ class Readings(StoppingRule):
         return Stop(Status.CONVERGED, Status.CONVERGED.sentence) if None not in self.first.values() else None
 
     @property
-    def curve(self) -> list[list[float]]:
-        """[iterations, Stat., Feas.] at every sixth iteration and at the last one."""
+    def firsts(self) -> list[First]:
+        return [First(criterion, interval, point) for (criterion, interval), point in self.first.items()]
+
+    @property
+    def curve(self) -> Curve:
+        """At every sixth iteration and at the last one."""
         kept = [point for point in self.points if point.k % CURVE_EVERY == 0 or point is self.points[-1]]
-        return [
+        return Curve(
             [point.k for point in kept],
-            *([_short(getattr(point, name)) for point in kept] for name in ("stationarity", "feasibility")),
-        ]
+            [_short(point.stationarity) for point in kept],
+            [_short(point.feasibility) for point in kept],
+        )
 
 
 def measure_at(model: FairnessModel, progress: Progress) -> Point:

@@ -1,7 +1,8 @@
 """Square Attack of the Adversarial Robustness Toolbox (ART) on the same images and model, every evaluation of the model counted."""
 
 import importlib.metadata
-from typing import Any
+from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 
@@ -47,8 +48,21 @@ class _Meter:
         return logits
 
 
-def square_attack(attack: Attack, seed: int, budget: int) -> dict[str, Any]:
-    """One image: the count of evaluations at the first negative margin (None within the budget), the same without repeated points.
+@final
+@dataclass(frozen=True)
+class Attempt:
+    """One image. queries: evaluations at the first negative margin, None within the budget. distinct: the same without repeated points.
+
+    margin: the least one.
+    """
+
+    queries: int | None
+    distinct: int | None
+    margin: float
+
+
+def square_attack(attack: Attack, seed: int, budget: int) -> Attempt:
+    """Attack one image.
 
     ART's own loop evaluates a point up to three times (to check it, as the old and as the new one); the second count forgives it that.
     It draws from NumPy's global generator, which is seeded for it and put back.
@@ -71,4 +85,4 @@ def square_attack(attack: Attack, seed: int, budget: int) -> dict[str, Any]:
     finally:
         np.random.set_state(before)  # noqa: NPY002
     won = meter.margin < 0.0
-    return dict(queries=meter.count if won else None, distinct=len(meter.seen) if won else None, margin=meter.margin)
+    return Attempt(meter.count if won else None, len(meter.seen) if won else None, meter.margin)

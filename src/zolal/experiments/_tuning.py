@@ -2,9 +2,15 @@
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, final
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, final
 
-Plan = Generator[list[Any], None, Any]  # yields the choices to try next, returns what it found
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+C = TypeVar("C", bound="DataclassInstance")  # a choice
+N = TypeVar("N")  # the name of a plan
+R = TypeVar("R")
+Plan = Generator[list[C], None, R]  # yields the choices to try next, returns what it found
 
 
 class Trial(NamedTuple):
@@ -25,26 +31,26 @@ class Trial(NamedTuple):
 
 @final
 @dataclass(frozen=True)
-class Search:
+class Search(Generic[C]):
     """What was tried so far, and the ways to go on. Choices are frozen dataclasses."""
 
-    tried: dict[Any, Trial] = field(default_factory=dict)
+    tried: dict[C, Trial] = field(default_factory=dict)
 
     @property
     def least_cost(self) -> float:
         """What the best choice that always reaches the target has spent; whatever spends more has lost, and need not go on."""
         return min((trial.cost for trial in self.tried.values() if not trial.missed), default=float("inf"))
 
-    def rank(self, choice: Any) -> tuple[float, float]:
+    def rank(self, choice: C) -> tuple[float, float]:
         return self.tried[choice].rank
 
-    def scan(self, start: Any, name: str, values: Sequence[float]) -> Plan:
+    def scan(self, start: C, name: str, values: Sequence[float]) -> Plan[C, C]:
         """The best choice when one setting runs over a grid."""
         choices = [replace(start, **{name: value}) for value in values]
         yield choices
         return min(choices, key=self.rank)
 
-    def climb(self, start: Any, name: str, factor: float, most: int = 12) -> Plan:
+    def climb(self, start: C, name: str, factor: float, most: int = 12) -> Plan[C, C]:
         """The best choice when one setting is multiplied or divided by a factor for as long as that helps, by one percent at least."""
         best = start
         for _ in range(most):
@@ -56,38 +62,33 @@ class Search:
             best = following
         return best
 
-    def _better(self, choice: Any, other: Any) -> bool:
+    def _better(self, choice: C, other: C) -> bool:
         """By a miss, or by one percent: less is noise."""
         (missed, value), (other_missed, other_value) = self.rank(choice), self.rank(other)
         return missed < other_missed or (missed == other_missed and value < 0.99 * other_value)
 
-    def log(self) -> list[dict[str, Any]]:
-        """Every trial as plain values."""
-        return [vars(choice) | trial._asdict() for choice, trial in self.tried.items()]
 
-
-def search_all(plans: dict[Any, tuple[Search, Plan]], trials: Callable[[list[tuple[Any, Any]]], list[Trial]]) -> dict[Any, Any]:
+def search_all(plans: dict[N, tuple[Search[C], Plan[C, R]]], trials: Callable[[list[tuple[N, C]]], list[Trial]]) -> dict[N, R]:
     """What every plan found. trials: runs (name of the plan, choice) pairs, those of all plans that are still going on at once."""
-    found, asked = {}, {}
+    found: dict[N, R] = {}
     going = dict(plans)
     while going:
+        asked: dict[N, list[C]] = {}
         for name, (search, plan) in list(going.items()):
-            asked[name] = _advance(search, plan)
-            if not isinstance(asked[name], list):
-                found[name] = asked[name]
+            try:
+                asked[name] = _untried(search, plan)
+            except StopIteration as end:
+                found[name] = end.value
                 del going[name]
-        pairs = [(name, choice) for name in going for choice in asked[name]]
+        pairs = [(name, choice) for name, choices in asked.items() for choice in choices]
         for (name, choice), trial in zip(pairs, trials(pairs) if pairs else [], strict=True):
             going[name][0].tried[choice] = trial
     return found
 
 
-def _advance(search: Search, plan: Plan) -> Any:
-    """The next choices that were not tried yet, as a list, or what the plan returned."""
+def _untried(search: Search[C], plan: Plan[C, R]) -> list[C]:
+    """The next choices of a plan that were not tried yet; `StopIteration` at its end."""
     while True:
-        try:
-            missing = [choice for choice in dict.fromkeys(next(plan)) if choice not in search.tried]
-        except StopIteration as stop:
-            return stop.value
+        missing = [choice for choice in dict.fromkeys(next(plan)) if choice not in search.tried]
         if missing:
             return missing

@@ -1,6 +1,7 @@
 """Section 7.2: a black-box attack on MNIST digits, at the paper's queries and at each method's best step, beside Square Attack."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
@@ -35,30 +36,76 @@ def solver(method: str, step_size: float) -> MDLAL:
     return MDLAL(Momentum(DIRECTIONS[method], SMOOTHING, momentum=MOMENTUM), InverseSqrt(step_size, DECAY), 1.0, 1.0, mirror)
 
 
-def measure(method: str, step_size: float, count: int, skip: int, seed: int, run_on: bool) -> dict[str, Any]:
-    """All images at one step size: per image the first success and the final margin, and the curve of the mean margin."""
+class Margins(NamedTuple):
+    """The mean margin over all images against the queries of each."""
+
+    queries: list[int]
+    means: list[float]
+
+
+@final
+@dataclass(frozen=True)
+class Measured:
+    """All images at one step size. queries, iterations: of each image at its first success, None without one. margins: at the end."""
+
+    queries: list[int | None]
+    iterations: list[int | None]
+    margins: list[float]
+    curve: Margins
+
+    @property
+    def checked(self) -> list[int | None]:
+        """Queries with one margin check per iteration counted as one."""
+        return [_sum(count, checks) for count, checks in zip(self.queries, self.iterations, strict=True)]
+
+
+@final
+@dataclass(frozen=True)
+class Squared:
+    """Square Attack on all images. distinct: queries without those at points that it had evaluated before."""
+
+    queries: list[int | None]
+    distinct: list[int | None]
+    margins: list[float]
+
+    @property
+    def checked(self) -> list[int | None]:
+        """It sees success in its own queries."""
+        return self.queries
+
+
+@final
+@dataclass(frozen=True)
+class Clean:
+    """The classifier's accuracy on all test images, and the clean margins of those under attack."""
+
+    accuracy: float
+    margins: list[float]
+
+
+def measure(method: str, step_size: float, count: int, skip: int, seed: int, run_on: bool) -> Measured:
+    """Attack so many images, after those that are skipped. run_on: whether an image goes on after its success."""
     attacks = attack_images(count, skip)
     run = attack_all(solver(method, step_size), attacks, _seeds(seed, count), BUDGET, run_on=run_on)
-    return dict(
+    return Measured(
         queries=run.queries,
         iterations=run.iterations,
         margins=[round(value, 6) for value in run.margins],
-        curve=[run.counts, [round(value, 6) for value in run.means]],
+        curve=Margins(run.counts, [round(value, 6) for value in run.means]),
     )
 
 
-def square(count: int, skip: int, seed: int) -> dict[str, Any]:
-    """Square Attack on all images, one at a time. distinct: queries without those at points that it had evaluated before."""
+def square(count: int, skip: int, seed: int) -> Squared:
+    """Square Attack on all images, one at a time."""
     attacks = attack_images(count, skip)
     runs = [square_attack(attack, own, BUDGET) for attack, own in zip(attacks, _seeds(seed, count), strict=True)]
-    keys = dict(queries="queries", distinct="distinct", margins="margin")
-    return {name: [run[key] for run in runs] for name, key in keys.items()}
+    return Squared([run.queries for run in runs], [run.distinct for run in runs], [run.margin for run in runs])
 
 
-def clean(count: int, skip: int) -> dict[str, Any]:
-    """The classifier's accuracy on all test images, and the clean margins of those under attack."""
+def clean(count: int, skip: int) -> Clean:
+    """What there is to know before any attack."""
     attacks, data = attack_images(count, skip), mnist()
-    return dict(
+    return Clean(
         accuracy=mnist_classifier().accuracy(data.test_images, data.test_labels),
         margins=margins(mnist_classifier().logits(attacks.images), attacks.labels).round(6).tolist(),
     )
@@ -94,19 +141,18 @@ class Curve(NamedTuple):
 class Row:
     """One line of a table: a method with its runs, one per seed, of which the table shows the median over the seeds.
 
-    method: one of METHODS, or "square". p, num_directions, step_size (eta_0): None for Square Attack. runs: what `measure` or `square`
-    returned.
+    method: one of METHODS, or "square". p, num_directions, step_size (eta_0): None for Square Attack.
     """
 
     method: str
     p: int | None
     num_directions: int | None
     step_size: float | None
-    runs: list[dict[str, Any]]
+    runs: Sequence[Measured | Squared]
 
     @property
     def num_images(self) -> int:
-        return len(self.runs[0]["queries"])
+        return len(self.runs[0].queries)
 
     @property
     def successes(self) -> float:
@@ -116,7 +162,7 @@ class Row:
     @property
     def median_successful(self) -> float | None:
         """The median of queries among successful attacks; None where there are none."""
-        counts = [[count for count in run["queries"] if count is not None] for run in self.runs]
+        counts = [[count for count in run.queries if count is not None] for run in self.runs]
         medians = [float(np.median(values)) for values in counts if values]
         return float(np.median(medians)) if medians else None
 
@@ -127,28 +173,31 @@ class Row:
 
     @property
     def median_checked(self) -> float:
-        """The same with one margin check per iteration counted as a query; Square Attack sees success in its own queries."""
-        return float(np.median([_median(_checked(run)) for run in self.runs]))
+        """The same with one margin check per iteration counted as a query."""
+        return float(np.median([_median(run.checked) for run in self.runs]))
 
-    def medians(self, count: str = "queries") -> list[float]:
-        """The median over all images, one per seed. count: "queries", or "distinct" (Square Attack's): repeated points are free."""
-        return [_median(run[count]) for run in self.runs]
+    def medians(self) -> list[float]:
+        """The median over all images, one per seed."""
+        return [_median(run.queries) for run in self.runs]
+
+    def distinct_medians(self) -> list[float]:
+        """The same for Square Attack when points that it evaluates again are free."""
+        return [_median(run.distinct) for run in self.runs if isinstance(run, Squared)]
 
     @property
     def final_margin(self) -> tuple[float, float]:
         """Mean and standard deviation over the images of the margin at the end; Square Attack ends at success."""
-        pairs = [(np.mean(run["margins"]), np.std(run["margins"], ddof=1)) for run in self.runs]
+        pairs = [(np.mean(run.margins), np.std(run.margins, ddof=1)) for run in self.runs]
         mean, deviation = np.median(pairs, axis=0)
         return float(mean), float(deviation)
 
     @property
     def curve(self) -> Curve:
         """For both panels of the figure."""
-        counts = np.array([[BUDGET + 1 if count is None else count for count in run["queries"]] for run in self.runs])
-        if "curve" in self.runs[0]:
-            queries, margin = np.array(self.runs[0]["curve"][0]), Band.over([run["curve"][1] for run in self.runs])
-        else:
-            queries, margin = np.unique([0, *counts[counts <= BUDGET], BUDGET]), None
+        counts = np.array([[BUDGET + 1 if count is None else count for count in run.queries] for run in self.runs])
+        curves = [run.curve for run in self.runs if isinstance(run, Measured)]
+        queries = np.array(curves[0].queries) if curves else np.unique([0, *counts[counts <= BUDGET], BUDGET])
+        margin = Band.over([curve.means for curve in curves]) if curves else None
         return Curve(queries, Band.over([_shares(own, queries) for own in counts]), margin)
 
 
@@ -203,14 +252,14 @@ class Grid:
         low, high = DECADES[method]
         return [float(f"{10 ** (j / self.per_decade):.4g}") for j in range(round(low * self.per_decade), round(high * self.per_decade) + 1)]
 
-    def pilots(self) -> dict[tuple[str, float], Task]:
+    def pilots(self) -> dict[tuple[str, float], Task[Measured]]:
         return {
             (method, step): _task(method, step, self.pilot_images, self.images, FIRST_PILOT_SEED, False)
             for method in METHODS
             for step in self.steps(method)
         }
 
-    def runs(self, steps: dict[str, float]) -> dict[tuple[str, float], list[Task]]:
+    def runs(self, steps: dict[str, float]) -> dict[tuple[str, float], list[Task[Measured]]]:
         """The tasks of a table, one per seed, by method and step."""
         return {
             (name, steps[name]): [_task(name, steps[name], self.images, 0, seed, True) for seed in range(self.seeds)] for name in METHODS
@@ -220,17 +269,18 @@ class Grid:
 def reproduce(campaign: Campaign, grid: Grid) -> Attacks:
     """Pilots on other images first, then the runs of both tables; Square Attack when ART is there."""
     pilots, beside = grid.pilots(), dict(count=grid.images, skip=0)
-    first = Task("attack:clean", beside, "MNIST classifier")
-    squares = [Task("attack:square", beside | dict(seed=seed), f"Square Attack, seed {seed}") for seed in range(grid.seeds)]
+    first = Task(clean, beside, "MNIST classifier")
+    squares = [Task(square, beside | dict(seed=seed), f"Square Attack, seed {seed}") for seed in range(grid.seeds)]
     squares = squares if has_square_attack() else []
-    campaign.complete([first, *squares, *pilots.values()])
+    before: list[Task[Clean | Squared | Measured]] = [first, *squares, *pilots.values()]
+    campaign.complete(before)
     trials = [_pilot(*which, campaign.complete([task])[0]) for which, task in pilots.items()]
     printed, best = grid.runs(closest(trials)), grid.runs(fastest(trials))
     campaign.complete_groups([*printed.values(), *best.values()])
     images = campaign.complete([first])[0]
     return Attacks(
-        accuracy=images["accuracy"],
-        clean_margins=images["margins"],
+        accuracy=images.accuracy,
+        clean_margins=images.margins,
         printed=_rows(campaign, printed),
         best=_rows(campaign, best),
         square=Row("square", None, None, None, campaign.complete(squares)) if squares else None,
@@ -240,7 +290,7 @@ def reproduce(campaign: Campaign, grid: Grid) -> Attacks:
     )
 
 
-def _rows(campaign: Campaign, runs: dict[tuple[str, float], list[Task]]) -> list[Row]:
+def _rows(campaign: Campaign, runs: dict[tuple[str, float], list[Task[Measured]]]) -> list[Row]:
     return [
         Row(method, P if method == "non-euc" else 2, DIRECTIONS[method], step, campaign.complete(tasks))
         for (method, step), tasks in runs.items()
@@ -265,23 +315,21 @@ def fastest(trials: list[Pilot]) -> dict[str, float]:
     return best
 
 
-def _task(method: str, step_size: float, count: int, skip: int, seed: int, run_on: bool) -> Task:
+def _task(method: str, step_size: float, count: int, skip: int, seed: int, run_on: bool) -> Task[Measured]:
     arguments = dict(method=method, step_size=step_size, count=count, skip=skip, seed=seed, run_on=run_on)
-    return Task("attack:measure", arguments, f"{method}, attack on {count} images, step {step_size:g}, seed {seed}")
+    return Task(measure, arguments, f"{method}, attack on {count} images, step {step_size:g}, seed {seed}")
 
 
-def _pilot(method: str, step_size: float, run: dict[str, Any]) -> Pilot:
-    return Pilot(method, step_size, _median(run["queries"]), _successes(run), float(np.mean(_censored(run["queries"]))))
+def _pilot(method: str, step_size: float, run: Measured) -> Pilot:
+    return Pilot(method, step_size, _median(run.queries), _successes(run), float(np.mean(_censored(run.queries))))
 
 
-def _successes(run: dict[str, Any]) -> int:
-    return sum(count is not None for count in run["queries"])
+def _successes(run: Measured | Squared) -> int:
+    return sum(count is not None for count in run.queries)
 
 
-def _checked(run: dict[str, Any]) -> list[int | None]:
-    if "iterations" not in run:
-        return list(run["queries"])
-    return [None if count is None else count + checks for count, checks in zip(run["queries"], run["iterations"], strict=True)]
+def _sum(count: int | None, checks: int | None) -> int | None:
+    return None if count is None or checks is None else count + checks
 
 
 def _censored(counts: list[int | None]) -> list[int]:
@@ -293,4 +341,5 @@ def _median(counts: list[int | None]) -> float:
 
 
 def _shares(counts: np.ndarray, queries: np.ndarray) -> np.ndarray:
-    return np.mean(counts[:, None] <= queries, axis=0)
+    shares: np.ndarray = np.mean(counts[:, None] <= queries, axis=0)
+    return shares

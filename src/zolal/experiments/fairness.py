@@ -2,14 +2,14 @@
 
 import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from zolal.campaigns import Campaign, Task
 from zolal.estimators import Momentum
-from zolal.experiments._readings import INTERVALS, MinibatchEvaluator, Readings
+from zolal.experiments._readings import INTERVALS, Curve, First, MinibatchEvaluator, Point, Readings
 from zolal.experiments._tuning import Plan, Search, Trial, search_all
 from zolal.problems.datasets import FairnessData
 from zolal.problems.fairness import DATA, fairness
@@ -82,8 +82,29 @@ def own_criterion(method: str) -> str:
     return "residual" if method == "mdlal" else "common"
 
 
-def measure(data: str, method: str, multiple: float, seed: int, choice: dict[str, float], pilot: bool) -> dict[str, Any]:
-    """One run: where each reading of the stopping rule ends it, and the curves. A pilot follows its own criterion alone.
+@final
+@dataclass(frozen=True)
+class Measured:
+    """One run. rows: N. weight: omega. ended: the name of a status. first: where each reading of the stopping rule ends it.
+
+    last: the last iterate. least: of its own criterion, over all measurements.
+    """
+
+    rows: int
+    weight: float
+    ended: str
+    first: list[First]
+    last: Point
+    least: float
+    curve: Curve
+
+    def ended_by(self, criterion: str, interval: int) -> Point | None:
+        """Where a reading of the rule ends it; None where it is never met."""
+        return next(first.point for first in self.first if (first.criterion, first.interval) == (criterion, interval))
+
+
+def measure(data: str, method: str, multiple: float, seed: int, choice: dict[str, float], pilot: bool) -> Measured:
+    """One run. A pilot follows its own criterion alone.
 
     multiple: omega in units of |S_min|/|S|. The run ends when every reading has been met, or at the cap.
     """
@@ -95,12 +116,12 @@ def measure(data: str, method: str, multiple: float, seed: int, choice: dict[str
     rows = _data(data).sizes[1]
     start = algorithm.init(problem, problem.x0, seed)
     outcome = run(algorithm, start, MinibatchEvaluator(problem), readings | MaxIterations(cap(rows)), Recorder())
-    return dict(
+    return Measured(
         rows=rows,
         weight=weight,
         ended=outcome.stop.status.name,
-        first=[[*key, None if point is None else point._asdict()] for key, point in readings.first.items()],
-        last=readings.points[-1]._asdict() | dict(k=outcome.state.k),
+        first=readings.firsts,
+        last=replace(readings.points[-1], k=outcome.state.k),
         least=min(point.value(own_criterion(method)) for point in readings.points),
         curve=readings.curve,
     )
@@ -120,9 +141,9 @@ class Name(NamedTuple):
     method: str
     multiple: float
 
-    def run(self, seed: int, choice: Choice, pilot: bool = False) -> Task:
+    def run(self, seed: int, choice: Choice, pilot: bool = False) -> Task[Measured]:
         arguments = self._asdict() | dict(seed=seed, choice=vars(choice), pilot=pilot)
-        return Task("fairness:measure", arguments, f"{self.method} on {self.data}, omega {self.multiple:g} x parity, seed {seed}")
+        return Task(measure, arguments, f"{self.method} on {self.data}, omega {self.multiple:g} x parity, seed {seed}")
 
 
 @final
@@ -135,40 +156,39 @@ class Cell:
 
     name: Name
     choice: Choice
-    runs: list[dict[str, Any]]
+    runs: list[Measured]
 
     @property
     def rows(self) -> int:
         """N."""
-        return int(self.runs[0]["rows"])
+        return self.runs[0].rows
 
     @property
     def weight(self) -> float:
         """Omega."""
-        return float(self.runs[0]["weight"])
+        return self.runs[0].weight
 
-    def ends(self, criterion: str | None = None, interval: int = 1) -> list[dict[str, Any]]:
+    def ends(self, criterion: str | None = None, interval: int = 1) -> list[Point]:
         """Where each run ends under a reading of the rule; the last iterate where it was not met. The method's own one unless given.
 
         criterion: "residual" (Algorithm 1 alone) or "common". interval: iterations between checks; 1 unless the method is Algorithm 1.
         """
-        return [first or run["last"] for first, run in zip(self._firsts(criterion, interval), self.runs, strict=True)]
+        return [first or run.last for first, run in zip(self._firsts(criterion, interval), self.runs, strict=True)]
 
     def capped(self, criterion: str | None = None, interval: int = 1) -> int:
         """How many runs did not meet the criterion within the cap."""
         return self._firsts(criterion, interval).count(None)
 
-    def _firsts(self, criterion: str | None, interval: int) -> list[dict[str, Any] | None]:
-        wanted = [criterion or own_criterion(self.name.method), interval]
-        return [next(point for *key, point in run["first"] if key == wanted) for run in self.runs]
+    def _firsts(self, criterion: str | None, interval: int) -> list[Point | None]:
+        return [run.ended_by(criterion or own_criterion(self.name.method), interval) for run in self.runs]
 
     def measured(self, field: str, criterion: str | None = None, interval: int = 1) -> Spread:
         """field: "feasibility", "stationarity", "slackness", or "k" for the iterations, at the end of the runs."""
-        return _spread([end[field] for end in self.ends(criterion, interval)])
+        return _spread([getattr(end, field) for end in self.ends(criterion, interval)])
 
     def passes(self, count: str = "two-point", criterion: str | None = None, interval: int = 1) -> Spread:
         """Data passes to the end, in one of COUNTS."""
-        return _spread([passes(end["k"], self.rows, count) for end in self.ends(criterion, interval)])
+        return _spread([passes(end.k, self.rows, count) for end in self.ends(criterion, interval)])
 
 
 @final
@@ -179,13 +199,13 @@ class Fairness:
     table: every method on every data set at omega = |S_min|/|S|; Algorithm 1 at the printed step where there is one, the others at what
     the pilots chose. tuned: Algorithm 1 at the pilots' step on the data sets that have a printed one, so that tuned methods can be compared
     with each other. weights: Algorithm 1 as in the table on every data set at each multiple of that omega, for its effect. trials: every
-    trial of the pilots as plain values. seconds: of processor time, diagnostics included.
+    trial of the pilots. seconds: of processor time, diagnostics included.
     """
 
     table: list[Cell]
     tuned: list[Cell]
     weights: list[Cell]
-    trials: dict[Name, list[dict[str, Any]]]
+    trials: dict[Name, dict[Choice, Trial]]
     seconds: float
 
 
@@ -209,7 +229,7 @@ class Grid:
         return cls(("a9a", "bank"), (0.5, 1.0), seeds, 1, thorough=False)
 
 
-def pilot(search: Search, name: Name, thorough: bool) -> Plan:
+def pilot(search: Search[Choice], name: Name, thorough: bool) -> Plan[Choice, Choice]:
     """The choice of a method on a data set: steps are doubled or halved, other settings multiplied or divided by 10, while that helps.
 
     So no end of a grid is chosen.
@@ -225,7 +245,7 @@ def pilot(search: Search, name: Name, thorough: bool) -> Plan:
 def reproduce(campaign: Campaign, grid: Grid) -> Fairness:
     """Pilots first, then the table with what they chose, and Algorithm 1 at its tuned step and at the other values of omega."""
     names = [Name(data, method, 1.0) for data in grid.data for method in METHODS]
-    searches = {name: Search() for name in names}
+    searches = {name: Search[Choice]() for name in names}
 
     def trials(pairs: list[tuple[Name, Choice]]) -> list[Trial]:
         seeds = range(FIRST_PILOT_SEED, FIRST_PILOT_SEED + grid.pilot_seeds)
@@ -248,13 +268,13 @@ def reproduce(campaign: Campaign, grid: Grid) -> Fairness:
         )
     )
     table, tuned, weights = ([Cell(*pair, runs[pair]) for pair in group] for group in wanted)
-    return Fairness(table, tuned, weights, {name: search.log() for name, search in searches.items()}, campaign.seconds)
+    return Fairness(table, tuned, weights, {name: search.tried for name, search in searches.items()}, campaign.seconds)
 
 
-def _trial(outcomes: list[dict[str, Any]]) -> Trial:
-    ends = [outcome["first"][0][2] for outcome in outcomes]
-    cost = sum(cap(outcome["rows"]) if end is None else end["k"] for end, outcome in zip(ends, outcomes, strict=True))
-    return Trial(ends.count(None), float(cost), float(np.mean([outcome["least"] for outcome in outcomes])))
+def _trial(outcomes: list[Measured]) -> Trial:
+    ends = [outcome.first[0].point for outcome in outcomes]
+    cost = sum(cap(outcome.rows) if end is None else end.k for end, outcome in zip(ends, outcomes, strict=True))
+    return Trial(ends.count(None), float(cost), float(np.mean([outcome.least for outcome in outcomes])))
 
 
 def _spread(values: list[float]) -> Spread:

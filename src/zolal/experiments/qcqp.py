@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -63,8 +63,27 @@ def budget(problem: str, target: float, d: int) -> int:
     return max(128 * d, 2**17) if target == COARSE else 2**19
 
 
-def measure(problem: str, target: float, method: str, d: int, seed: int, choice: dict[str, float], limit: int) -> dict[str, Any]:
-    """One run: the first query count with r_2 <= target (None when censored), the best residual, and its curve."""
+class Curve(NamedTuple):
+    """The best residual so far against queries."""
+
+    queries: list[int]
+    residuals: list[float]
+
+
+@final
+@dataclass(frozen=True)
+class Measured:
+    """One run. queries: the first count with r_2 <= target, None when censored. residual: the best one. ended: the name of a status."""
+
+    queries: int | None
+    iterations: int
+    residual: float
+    ended: str
+    curve: Curve
+
+
+def measure(problem: str, target: float, method: str, d: int, seed: int, choice: dict[str, float], limit: int) -> Measured:
+    """One run of at most so many queries."""
     instance, algorithm = PROBLEMS[problem](d, seed), solver(method, d, Choice(**choice))
     watch = Watch(instance, target)
     outcome = run(
@@ -74,17 +93,17 @@ def measure(problem: str, target: float, method: str, d: int, seed: int, choice:
         watch | MaxEvaluations(limit),
         Recorder(),
     )
-    return dict(
+    return Measured(
         queries=outcome.nfev if outcome.stop.status is Status.CONVERGED else None,
         iterations=outcome.state.k,
         residual=watch.best,
         ended=outcome.stop.status.name,
-        curve=[watch.queries, [float(f"{value:.4g}") for value in watch.residuals]],
+        curve=Curve(watch.queries, [float(f"{value:.4g}") for value in watch.residuals]),
     )
 
 
-def pilot(search: Search, problem: str, method: str, start: Choice, refine: bool) -> Plan:
-    """The choice within what is printed, and the choice when the grid of steps is widened.
+def pilot(search: Search[Choice], problem: str, method: str, start: Choice, refine: bool) -> Plan[Choice, dict[str, Choice]]:
+    """By protocol: the choice within what is printed, and the choice when the grid of steps is widened.
 
     The step is doubled or halved for as long as that helps, so that no end of a grid is chosen. rho_k is not printed, so it is chosen, too;
     of the sparse problem nothing is printed, so it also chooses the momentum and the delta of the mirror map. refine: whether to choose
@@ -115,9 +134,9 @@ class Name(NamedTuple):
     method: str
     d: int
 
-    def run(self, seed: int, choice: Choice, limit: int) -> Task:
+    def run(self, seed: int, choice: Choice, limit: int) -> Task[Measured]:
         arguments = self._asdict() | dict(seed=seed, choice=vars(choice), limit=limit)
-        return Task("qcqp:measure", arguments, f"{self.method}, {self.problem} QCQP to {self.target:g}, d = {self.d}, seed {seed}")
+        return Task(measure, arguments, f"{self.method}, {self.problem} QCQP to {self.target:g}, d = {self.d}, seed {seed}")
 
     @property
     def limit(self) -> int:
@@ -158,7 +177,7 @@ class Pilots:
 
     campaign: Campaign
     grid: Grid
-    searches: dict[Name, Search] = field(default_factory=dict)
+    searches: dict[Name, Search[Choice]] = field(default_factory=dict)
 
     def choices(self) -> dict[Name, dict[str, Choice]]:
         """What every pilot chose, by protocol; the costly dimensions first, so that the processes of the runs end together."""
@@ -189,7 +208,7 @@ class Pilots:
 
         No count grows faster than d, so eight times that of a quarter of the dimension is ample, too.
         """
-        smaller = self.searches.get(name._replace(d=name.d // 4), Search())
+        smaller = self.searches.get(name._replace(d=name.d // 4), Search[Choice]())
         whole = 64 * name.d if name.problem == "dense" else name.limit
         return int(min(whole, self.searches[name].least_cost, 8.0 * smaller.least_cost))
 
@@ -213,22 +232,22 @@ class Cell:
     name: Name
     protocol: str
     choice: Choice
-    runs: list[dict[str, Any]]
+    runs: list[Measured]
 
     @property
     def queries(self) -> list[int | None]:
         """The first count with r_2 <= target of each run; None where the run was censored."""
-        return [run["queries"] for run in self.runs]
+        return [run.queries for run in self.runs]
 
     @property
-    def curves(self) -> list[tuple[list[int], list[float]]]:
+    def curves(self) -> list[Curve]:
         """Queries and the best residual so far of each run, the last iterate included, which need not be at a stored count."""
-        return [self._curve(run["iterations"], run["residual"], *run["curve"]) for run in self.runs]
+        return [self._curve(run) for run in self.runs]
 
-    def _curve(self, iterations: int, residual: float, queries: list[int], residuals: list[float]) -> tuple[list[int], list[float]]:
+    def _curve(self, run: Measured) -> Curve:
         n = num_directions(self.name.method, self.name.d)
-        spent = 2 * n + 4 * n * (iterations - 1)
-        return ([*queries, spent], [*residuals, residual]) if spent > queries[-1] else (queries, residuals)
+        spent, (queries, residuals) = 2 * n + 4 * n * (run.iterations - 1), run.curve
+        return Curve([*queries, spent], [*residuals, run.residual]) if spent > queries[-1] else run.curve
 
     @property
     def mean_queries(self) -> float:
@@ -242,7 +261,7 @@ class Ablation:
     """The whole experiment: its cells, the trials of the pilots, and the processor seconds that both took."""
 
     cells: list[Cell]
-    trials: dict[Name, list[dict[str, Any]]]
+    trials: dict[Name, dict[Choice, Trial]]
     seconds: float
 
 
@@ -253,7 +272,7 @@ def reproduce(campaign: Campaign, grid: Grid) -> Ablation:
     wanted = [(name, protocol, choice) for name, choices in chosen.items() for protocol, choice in choices.items()]
     runs = campaign.complete_groups([[name.run(seed, choice, name.limit) for seed in range(grid.seeds)] for name, _, choice in wanted])
     cells = [Cell(*which, found) for which, found in zip(wanted, runs, strict=True)]
-    return Ablation(cells, {name: search.log() for name, search in pilots.searches.items()}, campaign.seconds)
+    return Ablation(cells, {name: search.tried for name, search in pilots.searches.items()}, campaign.seconds)
 
 
 def growth(cells: list[Cell]) -> float | None:
@@ -265,7 +284,7 @@ def growth(cells: list[Cell]) -> float | None:
     return float(np.polyfit(logs[:, 0], logs[:, 1], 1)[0])
 
 
-def _trial(outcomes: list[dict[str, Any]], limit: int) -> Trial:
-    counts = [outcome["queries"] for outcome in outcomes]
+def _trial(outcomes: list[Measured], limit: int) -> Trial:
+    counts = [outcome.queries for outcome in outcomes]
     cost = sum(limit if count is None else count for count in counts)
-    return Trial(counts.count(None), float(cost), float(np.mean([outcome["residual"] for outcome in outcomes])))
+    return Trial(counts.count(None), float(cost), float(np.mean([outcome.residual for outcome in outcomes])))

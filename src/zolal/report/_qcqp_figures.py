@@ -243,7 +243,7 @@ def _sparse_residuals(axes: Axes, cells: Sequence[Cell]) -> None:
     d = max(cell.name.d for cell in cells if cell.name.target == target)
     largest = of(cells, d=d, target=target)
     start, end = _range(largest)
-    lowest = min(run["residual"] for cell in largest for run in cell.runs)
+    lowest = min(run.residual for cell in largest for run in cell.runs)
     axes.set(xscale="log", yscale="log", xlim=(start, end), ylim=(min(lowest, target) / 1.5, 1.6))
     ends = [(_draw_median(axes, cell), LOOKS[cell.name.method].label, LOOKS[cell.name.method].text) for cell in largest]
     ended = sorted((max(cell.queries), *end) for cell, end in zip(largest, ends, strict=True) if None not in cell.queries)  # type: ignore[type-var]
@@ -275,7 +275,7 @@ def _draw_median(axes: Axes, cell: Cell, **line: Any) -> float:
 def _range(cells: Sequence[Cell]) -> tuple[float, float]:
     """Queries from the first batch to the end of the longest run, with some room."""
     firsts = [x[1] if len(x) > 1 else 1 for cell in cells for x, _ in cell.curves]
-    lasts = [cell.name.limit if run["queries"] is None else run["queries"] for cell in cells for run in cell.runs]
+    lasts = [cell.name.limit if run.queries is None else run.queries for cell in cells for run in cell.runs]
     return min(firsts) / 1.2, 1.05 * max(lasts)
 
 

@@ -71,13 +71,13 @@ def choices_table(ablation: Ablation) -> Table:
             f"{name.target:g}",
             power_of_two(name.d),
             LOOKS[name.method].label,
-            *chosen(Choice(*(trial[key] for key in ("step_size", "dual_step", "momentum", "delta")))),
-            str(trial["missed"]),
-            number(trial["cost"]),
-            number(trial["residual"]),
+            *chosen(choice),
+            str(trial.missed),
+            number(trial.cost),
+            number(trial.residual),
         )
         for name, trials in ablation.trials.items()
-        for trial in trials
+        for choice, trial in trials.items()
     ]
     columns = ("problem", "target", "d", "method", *CHOSEN, "missed", "queries in all", "mean best residual")
     note = (
@@ -98,7 +98,7 @@ def _used(cell: Cell) -> tuple[str, ...]:
 def outcome(cell: Cell) -> tuple[str, ...]:
     """Runs that reached the target, median and mean of queries, the median in units of d, and the median of the best residuals."""
     reached = sum(count is not None for count in cell.queries)
-    middle, residual = median_queries(cell), float(np.median([run["residual"] for run in cell.runs]))
+    middle, residual = median_queries(cell), float(np.median([run.residual for run in cell.runs]))
     sign, shown = ("", middle) if math.isfinite(middle) else ("≥ ", float(cell.name.limit))
     mean = ("≥ " if None in cell.queries else "") + number(cell.mean_queries)
     return (f"{reached}/{len(cell.runs)}", sign + number(shown), mean, sign + number(shown / cell.name.d, 3), number(residual, 3))

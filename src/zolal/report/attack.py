@@ -136,7 +136,7 @@ def _note(square: Row | None) -> str:
         return text
     return (
         f"{text} Square Attack ends at its success; its median is {_over_seeds(square.medians())}, and when points that it evaluates again "
-        f"are free {_over_seeds(square.medians('distinct'))}."
+        f"are free {_over_seeds(square.distinct_medians())}."
     )
 
 

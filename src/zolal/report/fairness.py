@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from zolal.experiments._readings import INTERVALS, TOLERANCE
+from zolal.experiments._tuning import Trial
 from zolal.experiments.fairness import CAP, COUNTS, METHODS, Cell, Fairness, passes
 from zolal.report import _style as style
 from zolal.report._style import LOOKS
@@ -25,7 +26,7 @@ PRINTED = {  # Feas., Stat., Cs., data passes
 }
 NOTHING = ("—",) * 4
 FIELDS = dict(feasibility="Feas.", stationarity="Stat.", slackness="Cs.")
-PANELS = dict(stationarity=("Stat.", 1), feasibility=("Feas.", 2))  # with the column of the curves
+PANELS = dict(stationarity="Stat.", feasibility="Feas.")
 PASSES = tuple(f"passes, {count}" for count in COUNTS)
 FLOOR = 1e-6  # of the drawing: feasible points have Feas. = 0, which a logarithm does not know
 
@@ -69,10 +70,10 @@ def draw_fairness(cells: Sequence[Cell]) -> Figure:
 
 def _draw_cell(axes: Axes, cell: Cell, field: str) -> None:
     """The median up to the end of the median run, with its band; a thin line after it; a marker at the end, a star at the paper's."""
-    look, column = LOOKS[cell.name.method], PANELS[field][1]
-    curves = [(run["curve"][0], np.maximum(run["curve"][column], FLOOR)) for run in cell.runs]
-    last = float(np.median([point["k"] for point in cell.ends()]))
-    end = float(np.median([max(point[field], FLOOR) for point in cell.ends()]))
+    look = LOOKS[cell.name.method]
+    curves = [(run.curve.iterations, np.maximum(getattr(run.curve, field), FLOOR)) for run in cell.runs]
+    last = float(np.median([point.k for point in cell.ends()]))
+    end = float(np.median([max(getattr(point, field), FLOOR) for point in cell.ends()]))
     grid = np.unique(np.concatenate([[last], *(x for x, _ in curves)]))
     low, middle, high = style.quantiles(grid, curves)
     x, before, above = grid * passes(1, cell.rows), grid <= last, 0.5 * (cell.name.method == METHODS[0])
@@ -100,7 +101,7 @@ def _finish(axes: Axes, field: str, column: int) -> None:
         axes.set_ylim(3e-3, 1.0)
         style.log_axis(axes.yaxis)
     if column == 0:
-        axes.set_ylabel(PANELS[field][0], fontsize=11)
+        axes.set_ylabel(PANELS[field], fontsize=11)
         if field == "stationarity":
             axes.text(2, TOLERANCE * 0.9, r"target $10^{-2}$", color=style.TARGET, va="top", fontsize=9.5)
 
@@ -180,17 +181,17 @@ def _is_over(cell: Cell) -> bool:
 def _pilots(result: Fairness) -> Table:
     settings = [name for name in vars(result.table[0].choice) if name != "step_size"]
     rows = [
-        (name.data, LOOKS[name.method].label, *(number(trial[key]) for key in ("step_size", *settings)), *_tried(trial))
+        (name.data, LOOKS[name.method].label, *(number(getattr(choice, key)) for key in ("step_size", *settings)), *_tried(trial))
         for name, trials in result.trials.items()
-        for trial in trials
+        for choice, trial in trials.items()
     ]
     words = (setting.replace("_", " ") for setting in settings)
     columns = ("data", "method", "eta", *words, "missed", "iterations in all", "mean least residual")
     return Table("pilots", "Every trial of the pilots", columns, rows, "Pilots run on seeds of their own, from 1001 on.", folded=True)
 
 
-def _tried(trial: dict[str, Any]) -> tuple[str, ...]:
-    return (str(trial["missed"]), number(trial["cost"]), number(trial["residual"], 3))
+def _tried(trial: Trial) -> tuple[str, ...]:
+    return (str(trial.missed), number(trial.cost), number(trial.residual, 3))
 
 
 def _lead(cells: Sequence[Cell]) -> list[str]:
