@@ -18,33 +18,32 @@ JITTER = 64.0 * EPS  # relative, on the diagonal of K: what its own rounding amo
 class Scales(NamedTuple):
     """The ratios that the prior is made of, relative to slopes over one length.
 
-    curvature: s_H. third: s_3. noise: rho. axes: s_d, of the curvature along each axis, beside what all directions have.
+    curvature: s_H. third: s_3. noise: rho. common: s_h, of the curvature that all directions share. axes: s_d, of what each axis has beside
+    that.
     """
 
     curvature: float
     third: float
     noise: float
+    common: float = 0.0
     axes: float = 0.0
 
     @classmethod
     def first(cls, dimension: int, noise: float = 0.0) -> "Scales":
         """Before anything is known: over one length a slope may turn once."""
         curvature = CONSTANTS.first_curvature / math.sqrt(dimension)
-        return cls(curvature, CONSTANTS.first_third, noise, CONSTANTS.first_axes * curvature)
+        common = CONSTANTS.common_curvature * math.sqrt(dimension) * curvature
+        return cls(curvature, CONSTANTS.first_third, noise, common, CONSTANTS.first_axes * curvature)
 
     def fourth(self, squares: Any) -> Any:
         """The variance of what lies beyond third order at |a|^2: over one length as large as third order."""
         return self.third**2 * squares**4
 
-    def common(self, dimension: int) -> float:
-        """s_h, the scale of the curvature that all directions share."""
-        return CONSTANTS.common_curvature * math.sqrt(dimension) * self.curvature
-
 
 def kernel(scales: Scales, a: np.ndarray, others: np.ndarray) -> np.ndarray:
     """k(a, b) = a.b + (s_h^2 |a|^2 |b|^2 + s_d^2 sum_i a_i^2 b_i^2)/4 + s_H^2 (a.b)^2 / 2 + s_3^2 (a.b)^3 for the rows b of `others`."""
     products = others @ a
-    weights = (0.5 * scales.common(len(a))) ** 2 * float(a @ a) + (0.5 * scales.axes) ** 2 * (a * a)
+    weights = (0.5 * scales.common) ** 2 * float(a @ a) + (0.5 * scales.axes) ** 2 * (a * a)
     shared = (others * others) @ weights
     return products * (1.0 + products * (0.5 * scales.curvature**2 + scales.third**2 * products)) + shared
 
@@ -54,20 +53,19 @@ class Products(NamedTuple):
 
     plain: np.ndarray
     axes: np.ndarray
-    dimension: int
 
     @classmethod
     def of(cls, offsets: np.ndarray) -> "Products":
         squares = offsets * offsets
-        return cls(offsets @ offsets.T, squares @ squares.T, offsets.shape[1])
+        return cls(offsets @ offsets.T, squares @ squares.T)
 
 
 def matrix(given: Products, scales: Scales, noise: np.ndarray) -> np.ndarray:
     """K = k + diag(noise + s_3^2 |a|^8)."""
-    products, dimension = given.plain, given.dimension
+    products = given.plain
     squares = np.diagonal(products).copy()
     found = products * (1.0 + products * (0.5 * scales.curvature**2 + scales.third**2 * products))
-    half = (0.5 * scales.common(dimension)) * squares
+    half = (0.5 * scales.common) * squares
     found += np.outer(half, half) + (0.5 * scales.axes) ** 2 * given.axes
     found[np.diag_indices_from(found)] = np.diagonal(found) * (1.0 + JITTER) + noise + scales.fourth(squares)
     return found

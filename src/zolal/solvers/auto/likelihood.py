@@ -56,6 +56,7 @@ class Likelihood:
         fit -= float(np.sum(np.log(np.diagonal(lower)))) + 0.5 * math.log(ones)
         pull = math.log(scales.curvature / self.first.curvature) ** 2 + math.log(scales.third / self.first.third) ** 2
         pull += math.log(scales.axes / self.first.axes) ** 2 if scales.axes > 0.0 else 0.0
+        pull += math.log(scales.common / self.first.common) ** 2 if scales.common > 0.0 else 0.0
         return fit - 0.5 * pull / CONSTANTS.prior_spread**2
 
     def climbed(self, scales: Scales) -> Scales:
@@ -70,6 +71,8 @@ class Likelihood:
     def _neighbours(self, scales: Scales) -> list[Scales]:
         found = [scales._replace(curvature=scales.curvature * factor) for factor in (0.5, 2.0)]
         found += [scales._replace(third=scales.third * factor) for factor in (0.5, 2.0)]
+        if scales.common > 0.0:
+            found += [scales._replace(common=scales.common * factor) for factor in (0.5, 2.0)]
         if scales.axes > 0.0 and self.dimension > 1:
             found += [scales._replace(axes=scales.axes * factor) for factor in (0.5, 2.0)]
         if self.repeats.number:

@@ -127,8 +127,8 @@ class Quadratic:
         ratio = min(max(self.amplitude / amplitude, 1e-4), 1e4)
         stretch = length / self.length
         third, curvature = self.scales.third * stretch**3 * math.sqrt(ratio), self.scales.curvature * stretch**2 * math.sqrt(ratio)
-        axes = self.scales.axes * stretch**2 * math.sqrt(ratio)
-        return Scales(curvature, third, self.scales.noise * ratio, axes), ratio
+        common, axes = (scale * stretch**2 * math.sqrt(ratio) for scale in (self.scales.common, self.scales.axes))
+        return Scales(curvature, third, self.scales.noise * ratio, common, axes), ratio
 
     def _worth_keeping(self, centre: np.ndarray, length: float) -> np.ndarray:
         """Which values stay: the nearest ones that a quadratic needs; with noise twice as many, and all that are about as near as steps go.
@@ -273,7 +273,7 @@ class Quadratic:
     @property
     def _bent_variance(self) -> float:
         """Of the coefficients of (t.a)|a|^2: over the size of x curvature may change by a part of itself."""
-        curvature = 0.25 * (self.scales.common(self.dimension) ** 2 + self.scales.axes**2) + 0.5 * self.scales.curvature**2
+        curvature = 0.25 * (self.scales.common ** 2 + self.scales.axes**2) + 0.5 * self.scales.curvature**2
         return curvature * (CONSTANTS.bent * self.length) ** 2 / self.dimension
 
     @cached_property
@@ -288,7 +288,7 @@ class Quadratic:
     def _axes_curvature(self) -> np.ndarray:
         """What all directions share and what each axis has of its own, per square length."""
         along = 0.5 * (self._factor.alpha @ self._offsets**2)
-        return self.scales.common(self.dimension) ** 2 * float(np.sum(along)) + self.scales.axes**2 * along
+        return self.scales.common ** 2 * float(np.sum(along)) + self.scales.axes**2 * along
 
     def foretold(self, point: np.ndarray) -> Foretold:
         """What is believed of f(point) - f(centre), the third-order error at the point included."""

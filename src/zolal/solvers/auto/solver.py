@@ -11,7 +11,6 @@ from zolal.estimators.base import Queries
 from zolal.estimators.survey import Survey
 from zolal.mirror import Euclidean, MirrorMap
 from zolal.problem import Problem
-from zolal.regularizers import Zero
 from zolal.result import Status
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.modelled import Modelled
@@ -47,7 +46,7 @@ class Auto(Solver[AutoState]):
     def chosen(self, problem: Problem) -> Solver[Any]:
         """The quadratic belief where its factors are affordable and X is made of bounds and smooth rows; slopes otherwise."""
         few = problem.dimension <= CONSTANTS.most_variables and problem.sample is None
-        plain = isinstance(self.mirror, Euclidean) and isinstance(problem.regularizer, Zero)
+        plain = isinstance(self.mirror, Euclidean) and problem.regularizer.elastic_weights == (0.0, 0.0)
         return Modelled(self.x_scale) if few and plain and Modelled.can_take(problem) else Slopes(self.mirror)
 
     def _member(self, state: AutoState) -> Solver[Any]:
