@@ -16,40 +16,57 @@ JITTER = 64.0 * EPS  # relative, on the diagonal of K: what its own rounding amo
 
 
 class Scales(NamedTuple):
-    """The ratios that the prior is made of. curvature: s_H. third: s_3. noise: rho; all relative to slopes over one length."""
+    """The ratios that the prior is made of, relative to slopes over one length.
+
+    curvature: s_H. third: s_3. noise: rho. common: s_h, of the curvature that all directions share. axes: s_d, of what each axis has beside
+    that.
+    """
 
     curvature: float
     third: float
     noise: float
+    common: float = 0.0
+    axes: float = 0.0
 
     @classmethod
     def first(cls, dimension: int, noise: float = 0.0) -> "Scales":
         """Before anything is known: over one length a slope may turn once."""
-        return cls(CONSTANTS.first_curvature / math.sqrt(dimension), CONSTANTS.first_third, noise)
+        curvature = CONSTANTS.first_curvature / math.sqrt(dimension)
+        common = CONSTANTS.common_curvature * math.sqrt(dimension) * curvature
+        return cls(curvature, CONSTANTS.first_third, noise, common, CONSTANTS.first_axes * curvature)
 
     def fourth(self, squares: Any) -> Any:
         """The variance of what lies beyond third order at |a|^2: over one length as large as third order."""
         return self.third**2 * squares**4
 
-    def common(self, dimension: int) -> float:
-        """s_h, the scale of the curvature that all directions share."""
-        return CONSTANTS.common_curvature * math.sqrt(dimension) * self.curvature
-
 
 def kernel(scales: Scales, a: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """k(a, b) = a.b + s_h^2 (|a|^2/2)(|b|^2/2) + s_H^2 (a.b)^2 / 2 + s_3^2 (a.b)^3 for the rows b of `others`."""
+    """k(a, b) = a.b + (s_h^2 |a|^2 |b|^2 + s_d^2 sum_i a_i^2 b_i^2)/4 + s_H^2 (a.b)^2 / 2 + s_3^2 (a.b)^3 for the rows b of `others`."""
     products = others @ a
-    squares = np.einsum("ij,ij->i", others, others)
-    shared = (0.5 * scales.common(len(a))) ** 2 * float(a @ a) * squares
+    weights = (0.5 * scales.common) ** 2 * float(a @ a) + (0.5 * scales.axes) ** 2 * (a * a)
+    shared = (others * others) @ weights
     return products * (1.0 + products * (0.5 * scales.curvature**2 + scales.third**2 * products)) + shared
 
 
-def matrix(products: np.ndarray, dimension: int, scales: Scales, noise: np.ndarray) -> np.ndarray:
-    """K = k + diag(noise + s_3^2 |a|^8), from the products a_i.a_j."""
+class Products(NamedTuple):
+    """The products of offsets that K is made of. plain: a.b. axes: sum_i a_i^2 b_i^2."""
+
+    plain: np.ndarray
+    axes: np.ndarray
+
+    @classmethod
+    def of(cls, offsets: np.ndarray) -> "Products":
+        squares = offsets * offsets
+        return cls(offsets @ offsets.T, squares @ squares.T)
+
+
+def matrix(given: Products, scales: Scales, noise: np.ndarray) -> np.ndarray:
+    """K = k + diag(noise + s_3^2 |a|^8)."""
+    products = given.plain
     squares = np.diagonal(products).copy()
     found = products * (1.0 + products * (0.5 * scales.curvature**2 + scales.third**2 * products))
-    half = (0.5 * scales.common(dimension)) * squares
-    found += np.outer(half, half)
+    half = (0.5 * scales.common) * squares
+    found += np.outer(half, half) + (0.5 * scales.axes) ** 2 * given.axes
     found[np.diag_indices_from(found)] = np.diagonal(found) * (1.0 + JITTER) + noise + scales.fourth(squares)
     return found
 

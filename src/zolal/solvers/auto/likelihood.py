@@ -6,7 +6,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from zolal.solvers.auto.constants import CONSTANTS
-from zolal.solvers.auto.factor import Scales, cholesky, matrix, solved_by
+from zolal.solvers.auto.factor import Products, Scales, cholesky, matrix, solved_by
 
 
 class Repeats(NamedTuple):
@@ -36,7 +36,7 @@ class Likelihood:
     def __init__(self, offsets: np.ndarray, values: np.ndarray, weights: np.ndarray, repeats: Repeats, least: float) -> None:
         self.values, self.weights, self.repeats, self.least = values, weights, repeats.trusted, least
         self.dimension = offsets.shape[1]
-        self.products = offsets @ offsets.T
+        self.products = Products.of(offsets)
         self.first = Scales.first(self.dimension)
         self.seen: dict[Scales, float] = {}
 
@@ -47,7 +47,7 @@ class Likelihood:
 
     def _value(self, scales: Scales) -> float:
         rho, number, repeated = max(scales.noise, self.least), len(self.values), self.repeats.number
-        lower = cholesky(matrix(self.products, self.dimension, scales, rho / self.weights))
+        lower = cholesky(matrix(self.products, scales, rho / self.weights))
         solved = solved_by(lower, np.stack([self.values, np.ones(number)], axis=1))
         ones = float(solved[:, 1] @ solved[:, 1])
         left = solved[:, 0] - (solved[:, 1] @ solved[:, 0]) / ones * solved[:, 1]
@@ -55,6 +55,8 @@ class Likelihood:
         fit = -0.5 * (number - 1 + repeated) * math.log(square) - 0.5 * repeated * math.log(rho)
         fit -= float(np.sum(np.log(np.diagonal(lower)))) + 0.5 * math.log(ones)
         pull = math.log(scales.curvature / self.first.curvature) ** 2 + math.log(scales.third / self.first.third) ** 2
+        pull += math.log(scales.axes / self.first.axes) ** 2 if scales.axes > 0.0 else 0.0
+        pull += math.log(scales.common / self.first.common) ** 2 if scales.common > 0.0 else 0.0
         return fit - 0.5 * pull / CONSTANTS.prior_spread**2
 
     def climbed(self, scales: Scales) -> Scales:
@@ -69,6 +71,10 @@ class Likelihood:
     def _neighbours(self, scales: Scales) -> list[Scales]:
         found = [scales._replace(curvature=scales.curvature * factor) for factor in (0.5, 2.0)]
         found += [scales._replace(third=scales.third * factor) for factor in (0.5, 2.0)]
+        if scales.common > 0.0:
+            found += [scales._replace(common=scales.common * factor) for factor in (0.5, 2.0)]
+        if scales.axes > 0.0 and self.dimension > 1:
+            found += [scales._replace(axes=scales.axes * factor) for factor in (0.5, 2.0)]
         if self.repeats.number:
             found += [scales._replace(noise=max(factor * scales.noise, self.least)) for factor in (0.25, 4.0)]
         return found

@@ -25,7 +25,7 @@ import numpy as np
 
 from zolal._array import EPS
 from zolal.solvers.auto.constants import CONSTANTS
-from zolal.solvers.auto.factor import JITTER, Factor, Scales, kernel, matrix, solved_by
+from zolal.solvers.auto.factor import JITTER, Factor, Products, Scales, kernel, matrix, solved_by
 from zolal.solvers.auto.grain import grain
 from zolal.solvers.auto.likelihood import Likelihood, Repeats
 from zolal.solvers.auto.measured import Measured
@@ -121,13 +121,14 @@ class Quadratic:
         factor = self._factor
         along = self._offsets @ t / self.length
         turned = along * (self.scales.curvature**2 + 3.0 * self.scales.third**2 * along)
-        slope = self.gradient + self._offsets.T @ (factor.alpha * turned) / self.length + self._shared_curvature * t / self.length**2
+        slope = self.gradient + self._offsets.T @ (factor.alpha * turned) / self.length + self._axes_curvature * t / self.length**2
         expected = float(slope @ slope) + float(np.trace(self.covariance))
         amplitude = max(expected / d, 1e-300) * length**2
         ratio = min(max(self.amplitude / amplitude, 1e-4), 1e4)
         stretch = length / self.length
         third, curvature = self.scales.third * stretch**3 * math.sqrt(ratio), self.scales.curvature * stretch**2 * math.sqrt(ratio)
-        return Scales(curvature, third, self.scales.noise * ratio), ratio
+        common, axes = (scale * stretch**2 * math.sqrt(ratio) for scale in (self.scales.common, self.scales.axes))
+        return Scales(curvature, third, self.scales.noise * ratio, common, axes), ratio
 
     def _worth_keeping(self, centre: np.ndarray, length: float) -> np.ndarray:
         """Which values stay: the nearest ones that a quadratic needs; with noise twice as many, and all that are about as near as steps go.
@@ -272,7 +273,7 @@ class Quadratic:
     @property
     def _bent_variance(self) -> float:
         """Of the coefficients of (t.a)|a|^2: over the size of x curvature may change by a part of itself."""
-        curvature = 0.25 * self.scales.common(self.dimension) ** 2 + 0.5 * self.scales.curvature**2
+        curvature = 0.25 * (self.scales.common ** 2 + self.scales.axes**2) + 0.5 * self.scales.curvature**2
         return curvature * (CONSTANTS.bent * self.length) ** 2 / self.dimension
 
     @cached_property
@@ -280,14 +281,14 @@ class Quadratic:
         """The mean of the Hessian, per square unit of u."""
         a, alpha = self._offsets, self._factor.alpha
         hessian = self.scales.curvature**2 * (a.T @ (alpha[:, None] * a))
-        hessian[np.diag_indices_from(hessian)] += self._shared_curvature
+        hessian[np.diag_indices_from(hessian)] += self._axes_curvature
         return hessian / self.length**2
 
     @property
-    def _shared_curvature(self) -> float:
-        """h, per square length."""
-        a, alpha = self._offsets, self._factor.alpha
-        return self.scales.common(self.dimension) ** 2 * float(alpha @ (0.5 * np.einsum("ij,ij->i", a, a)))
+    def _axes_curvature(self) -> np.ndarray:
+        """What all directions share and what each axis has of its own, per square length."""
+        along = 0.5 * (self._factor.alpha @ self._offsets**2)
+        return self.scales.common ** 2 * float(np.sum(along)) + self.scales.axes**2 * along
 
     def foretold(self, point: np.ndarray) -> Foretold:
         """What is believed of f(point) - f(centre), the third-order error at the point included."""
@@ -367,7 +368,7 @@ class Quadratic:
         if self._kept is None:
             offsets = (self.points[: self.built] - self.centre) / self.length
             noise = self._rho / self.weights[: self.built]
-            covariance = matrix(offsets @ offsets.T, self.dimension, self.scales, noise)
+            covariance = matrix(Products.of(offsets), self.scales, noise)
             values = self.values - self.value_there
             factor = Factor.built(covariance, offsets, values, not self.is_exact)
             for number in range(self.built, len(values)):
