@@ -7,7 +7,7 @@ from zolal.solvers.auto.factor import Scales
 from zolal.solvers.auto.likelihood import Repeats
 from zolal.solvers.auto.quadratic import Quadratic
 
-SCALES = Scales(curvature=0.7, third=0.2, noise=0.01)
+SCALES = Scales(curvature=0.7, third=0.2, noise=0.01, common=1.5, axes=0.5)
 REPEATS = Repeats(0.03, 3)
 
 
@@ -21,7 +21,8 @@ class Regression:
         n, d = offsets.shape
         self.upper, self.has_bent = np.triu_indices(d), bent is not None
         same = self.upper[0] == self.upper[1]
-        second = np.append(9.0 * d, np.where(same, 2.0, 1.0)) * scales.curvature**2
+        second = np.append(scales.common**2, np.where(same, 2.0 * scales.curvature**2 + scales.axes**2, scales.curvature**2))
+        second = np.maximum(second, 1e-30)  # a scale of 0 leaves no such coefficient
         third = np.append(np.full(d**3, scales.third**2), np.full(d, bent) if self.has_bent else [])
         precision = 1.0 / np.concatenate([np.full(d, slopes), second, third])
         self.scales, features = scales, np.stack([self.features(a) for a in offsets])

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from zolal.solvers.auto.factor import BLOCK, Factor, Scales, kernel, matrix
+from zolal.solvers.auto.factor import BLOCK, Factor, Products, Scales, kernel, matrix
 
-SCALES = Scales(curvature=0.6, third=0.2, noise=0.05)
+SCALES = Scales(curvature=0.6, third=0.2, noise=0.05, common=1.2, axes=0.4)
 
 
 def data(d, n, seed=0):
@@ -16,7 +16,7 @@ def data(d, n, seed=0):
 
 
 def covariance_of(offsets):
-    return matrix(offsets @ offsets.T, offsets.shape[1], SCALES, np.full(len(offsets), SCALES.noise))
+    return matrix(Products.of(offsets), SCALES, np.full(len(offsets), SCALES.noise))
 
 
 def built(offsets, values, bent):
@@ -97,5 +97,5 @@ def test_what_lies_beyond_third_order_is_as_large_as_third_order_over_one_length
     assert SCALES.fourth(4.0) == pytest.approx(own * 2.0**8)  # at twice the length
     a = np.array([0.6, 0.8])
     plain = kernel(SCALES, a, a[None, :])[0]
-    diagonal = matrix(np.array([[1.0]]), 2, SCALES, np.array([SCALES.noise]))[0, 0]
+    diagonal = matrix(Products.of(a[None, :]), SCALES, np.array([SCALES.noise]))[0, 0]
     assert diagonal == pytest.approx(plain + SCALES.noise + SCALES.third**2, rel=1e-12)

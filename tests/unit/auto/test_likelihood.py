@@ -14,7 +14,7 @@ from zolal.solvers.auto.factor import Scales
 from zolal.solvers.auto.likelihood import Likelihood, Repeats
 from zolal.solvers.auto.quadratic import Quadratic
 
-GRID = [Scales(*each) for each in itertools.product((0.1, 1.0, 4.0), (0.03, 0.5), (1e-3, 0.3))]
+GRID = [Scales(*each) for each in itertools.product((0.1, 1.0), (0.03, 0.5), (1e-3, 0.3), (0.5, 6.0), (0.2, 2.0))]
 
 
 def covariance(offsets, weights, scales):
@@ -23,7 +23,8 @@ def covariance(offsets, weights, scales):
     found = np.diag(scales.noise / weights)
     for i, j in itertools.product(range(n), range(n)):
         a, b = offsets[i], offsets[j]
-        found[i, j] += a @ b + 9 * d * scales.curvature**2 * (a @ a) * (b @ b) / 4 + scales.curvature**2 * (a @ b) ** 2 / 2
+        found[i, j] += a @ b + scales.common**2 * (a @ a) * (b @ b) / 4 + scales.curvature**2 * (a @ b) ** 2 / 2
+        found[i, j] += sum(scales.axes**2 * a[k] ** 2 * b[k] ** 2 / 4 for k in range(d))
         found[i, j] += scales.third**2 * (a @ b) ** 3 + (scales.third**2 * (a @ a) ** 4 if i == j else 0.0)
     return found
 
@@ -48,7 +49,7 @@ def profiled(offsets, values, weights, repeats, scales):
 
 def pull(scales, d):
     first = Scales.first(d)
-    distance = np.log(scales.curvature / first.curvature) ** 2 + np.log(scales.third / first.third) ** 2
+    distance = sum(np.log(getattr(scales, name) / getattr(first, name)) ** 2 for name in ("curvature", "third", "common", "axes"))
     return -0.5 * distance / CONSTANTS.prior_spread**2
 
 
@@ -69,7 +70,7 @@ def test_the_climb_ends_where_no_neighbour_is_likelier():
     values = offsets @ [1.0, 2.0] + 3.0 * offsets[:, 0] ** 2 + 0.05 * rng.standard_normal(25)
     likelihood = Likelihood(offsets, values, np.ones(25), Repeats(0.01, 3), 1e-12)
     end = likelihood.climbed(likelihood.climbed(Scales.first(2, 1.0)))
-    for name, factor in itertools.product(("curvature", "third", "noise"), (0.5, 2.0)):
+    for name, factor in itertools.product(("curvature", "third", "noise", "common", "axes"), (0.5, 2.0)):
         near = end._replace(**{name: getattr(end, name) * (factor if name != "noise" else factor**2)})
         assert likelihood(near) <= likelihood(end)
 
@@ -86,6 +87,26 @@ def test_curvature_and_third_order_terms_are_told_apart_from_none():
         found.append(scales)
     assert found[0].curvature < 0.05 * found[1].curvature
     assert max(each.third for each in found) < 0.1
+
+
+def climbed(offsets, values):
+    likelihood, scales = Likelihood(offsets, values, np.ones(len(values)), Repeats(), 1e-14), Scales.first(offsets.shape[1])
+    for _ in range(5):
+        scales = likelihood.climbed(scales)
+    return scales
+
+
+def test_curvature_that_is_shared_that_axes_have_and_that_is_general_are_told_apart():
+    """By fewer values than a quadratic has coefficients."""
+    rng, d = np.random.default_rng(4), 12
+    offsets = rng.standard_normal((3 * d, d))
+    slopes, each, half = offsets @ rng.standard_normal(d), rng.uniform(-3.0, 3.0, d), rng.standard_normal((d, d))
+    shared = climbed(offsets, slopes + 1.5 * np.sum(offsets**2, axis=1))
+    axes = climbed(offsets, slopes + 0.5 * offsets**2 @ each)
+    general = climbed(offsets, slopes + 0.5 * np.einsum("ni,ij,nj->n", offsets, half + half.T, offsets))
+    assert shared.common > 20.0 * np.sqrt(d) * max(shared.curvature, shared.axes)
+    assert axes.axes > 20.0 * axes.curvature
+    assert general.curvature > 0.2 * general.axes
 
 
 def test_noise_stays_where_nothing_was_repeated():

@@ -65,7 +65,8 @@ def test_third_order_may_change_curvature_by_a_part_of_itself_over_one_unit_of_e
     rng, far = np.random.default_rng(0), np.sqrt(d) / length
     half = rng.standard_normal((20000, d, d))
     hessians = SCALES.curvature * (half + half.transpose(0, 2, 1)) / np.sqrt(2.0)
-    hessians += 3.0 * np.sqrt(d) * SCALES.curvature * rng.standard_normal((20000, 1, 1)) * np.eye(d)
+    hessians += SCALES.common * rng.standard_normal((20000, 1, 1)) * np.eye(d)
+    hessians += SCALES.axes * rng.standard_normal((20000, d, 1)) * np.eye(d)
     a = np.full(d, 1.0 / length)
     second = np.var(0.5 * np.einsum("i,nij,j->n", a, hessians, a))
     third = belief._bent_variance * far**6
@@ -108,7 +109,7 @@ def test_looks_of_one_length_do_not_tell_slopes_from_third_order_and_looks_of_tw
     found = []
     for lengths in ((1.0,), (1.0, 0.5)):
         points = sphere(3, 400, lengths)
-        belief = belief_of(points, points[:, 0], scales=Scales(0.7, 1e-3, 1e-3), length=1.0)
+        belief = belief_of(points, points[:, 0], scales=Scales(0.7, 1e-3, 1e-3, 3.6), length=1.0)
         found.append((np.linalg.eigvalsh(belief._alone.covariance), belief._bent_variance))
     (one, bent), (two, _) = found
     assert one.min() >= bent
@@ -198,7 +199,7 @@ def test_errors_on_draws_of_cubics_are_as_large_as_stated(noise, third):
 @pytest.mark.parametrize("d", [2, 4])
 def test_errors_on_draws_from_the_prior_with_third_order_apart_are_as_large_as_stated(d):
     """With the amplitude and the scales known: the squares in units of their covariance are a chi^2 of d, tested at 1 in 1000."""
-    squares, draws, scales = [], 300, Scales(0.5, 0.05, 0.01)
+    squares, draws, scales = [], 300, Scales(0.5, 0.05, 0.01, 1.5 * np.sqrt(d))
     points = sphere(d, 12 * d, (1.0, 0.5))
     belief = belief_of(points, points[:, 0], scales=scales, length=1.0)
     found = belief._alone

@@ -110,7 +110,8 @@ def drawn(d, n, seed, scales, amplitude=4.0):
     offsets = rng.standard_normal((n + 1, d)) * rng.uniform(0.2, 1.0, (n + 1, 1))
     offsets[0] = 0.0
     half = rng.standard_normal((d, d))
-    hessian = scales.curvature * (half + half.T) / np.sqrt(2.0) + 3.0 * np.sqrt(d) * scales.curvature * rng.standard_normal() * np.eye(d)
+    hessian = scales.curvature * (half + half.T) / np.sqrt(2.0)
+    hessian += np.diag(scales.common * rng.standard_normal() + scales.axes * rng.standard_normal(d))
     gradient = rng.standard_normal(d)
     cubes = scales.third * np.einsum("ijk,ni,nj,nk->n", rng.standard_normal((d, d, d)), offsets, offsets, offsets)
     third = cubes + scales.third * np.sum(offsets**2, axis=1) ** 2 * rng.standard_normal(n + 1)

@@ -8,6 +8,8 @@ import numpy as np
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.factor import Products, Scales, cholesky, matrix, solved_by
 
+SHAPES = ("curvature", "third", "common", "axes")  # the scales of f itself
+
 
 class Repeats(NamedTuple):
     """The sum of squares of repeated values about their means, and its degrees of freedom."""
@@ -30,7 +32,7 @@ class Likelihood:
     """Of the scales, given values at some offsets; the products of the offsets are made once.
 
     weights: of how many evaluations each value is the mean. least: the least rho. The amplitude and the mean are integrated out or at their
-    best, and s_H and s_3 are pulled a little towards what they are before anything is known.
+    best, and the scales of f are pulled a little towards what they are before anything is known.
     """
 
     def __init__(self, offsets: np.ndarray, values: np.ndarray, weights: np.ndarray, repeats: Repeats, least: float) -> None:
@@ -54,9 +56,8 @@ class Likelihood:
         square = max(float(left @ left) + self.repeats.square / rho, 1e-300)
         fit = -0.5 * (number - 1 + repeated) * math.log(square) - 0.5 * repeated * math.log(rho)
         fit -= float(np.sum(np.log(np.diagonal(lower)))) + 0.5 * math.log(ones)
-        pull = math.log(scales.curvature / self.first.curvature) ** 2 + math.log(scales.third / self.first.third) ** 2
-        pull += math.log(scales.axes / self.first.axes) ** 2 if scales.axes > 0.0 else 0.0
-        pull += math.log(scales.common / self.first.common) ** 2 if scales.common > 0.0 else 0.0
+        pairs = ((getattr(scales, name), getattr(self.first, name)) for name in SHAPES)
+        pull = sum(math.log(scale / first) ** 2 for scale, first in pairs if scale > 0.0)
         return fit - 0.5 * pull / CONSTANTS.prior_spread**2
 
     def climbed(self, scales: Scales) -> Scales:
@@ -69,12 +70,7 @@ class Likelihood:
         return scales
 
     def _neighbours(self, scales: Scales) -> list[Scales]:
-        found = [scales._replace(curvature=scales.curvature * factor) for factor in (0.5, 2.0)]
-        found += [scales._replace(third=scales.third * factor) for factor in (0.5, 2.0)]
-        if scales.common > 0.0:
-            found += [scales._replace(common=scales.common * factor) for factor in (0.5, 2.0)]
-        if scales.axes > 0.0 and self.dimension > 1:
-            found += [scales._replace(axes=scales.axes * factor) for factor in (0.5, 2.0)]
+        found = [scales._replace(**{name: getattr(scales, name) * factor}) for name in SHAPES for factor in (0.5, 2.0)]
         if self.repeats.number:
             found += [scales._replace(noise=max(factor * scales.noise, self.least)) for factor in (0.25, 4.0)]
         return found

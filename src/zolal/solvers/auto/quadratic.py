@@ -4,16 +4,18 @@ With a = (u - centre)/length,
 
     f(u) = v + g.a + a.Ha/2 + T(a, a, a)/6 + fourth-order error + noise,
 
-g_i ~ N(0, A), H = h I + E with h ~ N(0, A s_h^2) and random E and T whose terms have the covariances below, the fourth-order error
-independent with variance A s_3^2 |a|^8 and the noise with variance A rho. In kernel form,
+g_i ~ N(0, A), H = h I + D + E with h ~ N(0, A s_h^2), a diagonal D of N(0, A s_d^2), and random E and T whose terms have the covariances
+below, the fourth-order error independent with variance A s_3^2 |a|^8 and the noise with variance A rho. In kernel form, q(a) = (a_i^2/2),
 
-    k(a, b) = a.b + s_h^2 (|a|^2/2)(|b|^2/2) + s_H^2 (a.b)^2 / 2 + s_3^2 (a.b)^3,        K = k + diag(rho + s_3^2 |a|^8),
+    k(a, b) = a.b + s_h^2 (|a|^2/2)(|b|^2/2) + s_d^2 q(a).q(b) + s_H^2 (a.b)^2 / 2 + s_3^2 (a.b)^3,    K = k + diag(rho + s_3^2 |a|^8),
     v by generalised least squares,    alpha = K^-1 (F - v),    g = sum_i alpha_i a_i,
-    H = s_h^2 (sum_i alpha_i |a_i|^2/2) I + s_H^2 sum_i alpha_i a_i a_i^T.
+    H = s_h^2 (sum_i alpha_i |a_i|^2/2) I + s_d^2 diag(sum_i alpha_i q(a_i)) + s_H^2 sum_i alpha_i a_i a_i^T.
 
-The amplitude A has the closed form ((F - v).K^-1 (F - v) + S/rho)/(N - 1 + n) with the sum of squares S of n repeats; s_H, s_3 and rho are
-those of the largest marginal likelihood on a grid of powers of 2, looked for among neighbours. Exact, repeated and noisy values differ in
-rho and in nothing else. Derived in docs/algorithm.md.
+Many functions are curved alike in all directions, or are sums over their variables. s_h, s_d and s_H are looked for by themselves, so that
+values say which it is, and such a function is known from few of them. The amplitude A has the closed form
+((F - v).K^-1 (F - v) + S/rho)/(N - 1 + n) with the sum of squares S of n repeats; the scales and rho are those of the largest marginal
+likelihood on a grid of powers of 2, looked for among neighbours. Exact, repeated and noisy values differ in rho and in nothing else.
+Derived in docs/algorithm.md.
 """
 
 import math
@@ -273,7 +275,7 @@ class Quadratic:
     @property
     def _bent_variance(self) -> float:
         """Of the coefficients of (t.a)|a|^2: over the size of x curvature may change by a part of itself."""
-        curvature = 0.25 * (self.scales.common ** 2 + self.scales.axes**2) + 0.5 * self.scales.curvature**2
+        curvature = 0.25 * (self.scales.common**2 + self.scales.axes**2 / self.dimension) + 0.5 * self.scales.curvature**2
         return curvature * (CONSTANTS.bent * self.length) ** 2 / self.dimension
 
     @cached_property
@@ -288,7 +290,7 @@ class Quadratic:
     def _axes_curvature(self) -> np.ndarray:
         """What all directions share and what each axis has of its own, per square length."""
         along = 0.5 * (self._factor.alpha @ self._offsets**2)
-        return self.scales.common ** 2 * float(np.sum(along)) + self.scales.axes**2 * along
+        return self.scales.common**2 * float(np.sum(along)) + self.scales.axes**2 * along
 
     def foretold(self, point: np.ndarray) -> Foretold:
         """What is believed of f(point) - f(centre), the third-order error at the point included."""
