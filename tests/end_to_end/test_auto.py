@@ -147,10 +147,10 @@ def test_dense_unconstrained_problems_are_solved_in_every_dimension(dimension, s
 
 def test_no_success_is_claimed_far_from_a_solution():
     """Badly conditioned problems are not solved with this budget; whatever is returned must not be called a success."""
-    weights = np.logspace(0, 3, 80)
+    weights, turned = np.logspace(0, 3, 80), np.linalg.qr(np.random.default_rng(0).standard_normal((80, 80)))[0]
 
     def bad(x):
-        return 0.5 * float(weights @ (x - 0.3) ** 2)
+        return 0.5 * float(weights @ (turned @ (x - 0.3)) ** 2)
 
     def rosenbrock(x):
         return float((100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2).sum())
@@ -159,6 +159,14 @@ def test_no_success_is_claimed_far_from_a_solution():
         found = minimize(f, np.zeros(80), maxfev=800, rng=0)
         assert f(found.x) < f(np.zeros(80))
         assert not found.success
+
+
+def test_a_badly_conditioned_sum_over_variables_is_known_from_few_values():
+    """Curvature along the axes is a scale of its own: ten values per variable are enough, where a quadratic has 41 coefficients per variable."""
+    weights = np.logspace(0, 3, 80)
+    found = minimize(lambda x: 0.5 * float(weights @ (x - 0.3) ** 2), np.zeros(80), maxfev=800, rng=0)
+    assert found.success
+    assert np.linalg.norm(weights * (found.x - 0.3)) <= found.stationarity_limit
 
 
 def test_a_vanishing_gradient_of_a_constraint_throws_nobody_away():
