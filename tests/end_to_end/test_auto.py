@@ -162,7 +162,7 @@ def test_no_success_is_claimed_far_from_a_solution():
 
 
 def test_a_badly_conditioned_sum_over_variables_is_known_from_few_values():
-    """Curvature along the axes is a scale of its own: ten values per variable are enough, where a quadratic has 41 coefficients per variable."""
+    """Curvature along the axes is a scale of its own: ten values per variable do, where a quadratic has 41 coefficients for each."""
     weights = np.logspace(0, 3, 80)
     found = minimize(lambda x: 0.5 * float(weights @ (x - 0.3) ** 2), np.zeros(80), maxfev=800, rng=0)
     assert found.success
