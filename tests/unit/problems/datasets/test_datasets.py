@@ -178,7 +178,7 @@ def test_a_file_of_another_layout_is_told(tmp_path):
 
 
 def test_the_code_of_the_data_page_runs(public_data, capsys):
-    page = (Path(__file__).parents[2] / "docs" / "data.md").read_text()
+    page = (Path(__file__).parents[4] / "docs" / "data.md").read_text()
     names = {}
     for block in re.findall(r"^```python\n(.*?)^```", page, flags=re.M | re.S):
         exec(compile(block, "docs/data.md", "exec"), names)
@@ -187,7 +187,7 @@ def test_the_code_of_the_data_page_runs(public_data, capsys):
 
 @pytest.mark.parametrize("name", sorted({*_lendingclub.APPLICATION, *_lendingclub.CATEGORIES, "revol_util"}))
 def test_the_data_page_names_every_column_of_the_application(name):
-    assert f"`{name}`" in (Path(__file__).parents[2] / "docs" / "data.md").read_text()
+    assert f"`{name}`" in (Path(__file__).parents[4] / "docs" / "data.md").read_text()
 
 
 def test_libsvm_rows_are_read():
