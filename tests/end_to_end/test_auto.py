@@ -283,7 +283,7 @@ def test_success_in_a_box_means_a_solution(seed):
     assert f(res.x) - f(problem.solution) < 1e-3 * (f(start) - f(problem.solution))
 
 
-@pytest.mark.parametrize("seed", range(2))
+@seeds((0,), (1,))
 def test_multipliers_under_sampled_noise_are_those_of_the_point(seed):
     """Each step's own are noisy; the mean of them is returned, as the mean of the points is. Reference: least squares with many samples."""
     problem = inventory()

@@ -14,9 +14,9 @@ import pytest
 from scipy.optimize import minimize
 
 import zolal
+from command import called
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-COMMAND = str(Path(sys.executable).parent / "zolal")
 
 
 def load(name):
@@ -84,10 +84,12 @@ def test_advertising_sells_nearly_as_much_as_exact_gradients_would(seed):
 
 
 @pytest.mark.parametrize("name", ["queueing", "portfolio", "advertising"])
-def test_the_command_of_an_example_runs(name, tmp_path):
+def test_the_command_of_an_example_runs(name, tmp_path, monkeypatch):
     line = re.search(r"^    zolal (solve .*)$", (EXAMPLES / f"{name}.py").read_text(), flags=re.M).group(1)
     words = re.sub(r"--maxfev \d+", "--maxfev 600", line).replace("runs/", f"{tmp_path}/").split()
-    done = subprocess.run([COMMAND, *words], capture_output=True, text=True, check=True, timeout=200, cwd=EXAMPLES.parent)
+    monkeypatch.chdir(EXAMPLES.parent)
+    done = called(*words)
+    done.check_returncode()
     assert ("CONVERGED" if name == "advertising" else "MAX_EVALUATIONS") in done.stdout
     assert (tmp_path / name / "result.json").exists()
 

@@ -138,7 +138,7 @@ def test_a_dask_scheduler_evaluates_functions_that_its_workers_cannot_import(tmp
     distributed = pytest.importorskip("distributed")
     file = tmp_path / "alone.py"
     file.write_text(FILE.replace("from target import TARGET", "TARGET = np.array([1.0, 0.5, -0.5])"))
-    local = dict(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50)
+    local = dict(n_workers=1, threads_per_worker=1, dashboard_address=":0", silence_logs=50)
     with distributed.LocalCluster(**local) as cluster:
         done = solve(*common(file), "--json", "--dask", cluster.scheduler_address)
     assert done.stdout == whole
