@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import zolal
 from command import called, started
 
 
@@ -20,6 +21,10 @@ def test_help_lists_the_commands():
     run = started("--help", check=True)
     for command in ("demo", "solve", "report", "theory"):
         assert command in run.stdout
+
+
+def test_the_version_is_that_of_the_package():
+    assert called("--version").stdout == f"zolal {zolal.__version__}\n"
 
 
 def test_an_impossible_budget_is_one_sentence_and_a_nonzero_exit(tmp_path):

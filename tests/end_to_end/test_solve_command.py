@@ -209,6 +209,18 @@ def test_a_bad_flag_is_one_sentence(file, flags, sentence):
     assert sentence in done.stderr
 
 
+def test_a_result_that_cannot_be_written_is_one_sentence(file, tmp_path):
+    done = called("solve", *common(file), "--no-progress", "--out", tmp_path / "no" / "result.json")
+    assert done.returncode == 2
+    assert "`--out` must be a file that can be written, got" in done.stderr
+
+
+def test_words_among_the_options_are_words(file):
+    done = called("solve", *common(file), "--no-progress", "--option", "directions=gaussian", "--json")
+    assert done.returncode == 0
+    assert done.stdout != called("solve", *common(file), "--no-progress", "--json").stdout
+
+
 def test_a_file_that_does_not_run_is_one_sentence(tmp_path):
     (tmp_path / "bad.py").write_text("import nothing_of_that_name\n")
     done = called("solve", f"{tmp_path}/bad.py:problem")
