@@ -10,6 +10,9 @@ demo: $(VENV)/cli.stamp ## solve an embedded noisy constrained problem, show the
 reproduce: $(VENV)/experiments.stamp ## a quick run of the paper's experiments, into reproduction/
 	$(BIN)/zolal reproduce all --quick
 
+# Without bytecode every worker and every command that a test starts would compile the sources again, whatever the environment says.
+test test-fast test-slow coverage: export PYTHONDONTWRITEBYTECODE :=
+
 test: check test-fast ## the checks, and everything but the slow tests
 
 test-fast: $(VENV)/dev.stamp ## the tests without the checks

@@ -15,6 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "zolal"
+UNIT = ROOT / "tests" / "unit"
 
 LEVELS = {
     "errors": 0,
@@ -170,3 +171,13 @@ def test_the_front_door_and_a_small_run_need_the_core_alone():
 def test_a_file_can_be_read_in_one_sitting(path):
     assert len(path.read_text().splitlines()) <= 400
     assert path.stem not in ("utils", "helpers", "misc")
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [path for path in UNIT.rglob("*") if path.is_dir() and path.name != "__pycache__"],
+    ids=lambda path: str(path.relative_to(UNIT)),
+)
+def test_a_folder_of_unit_tests_is_a_folder_of_the_source(folder):
+    """Whoever changes a module finds its tests at the same path, and a module that moves takes them along."""
+    assert (SOURCE / folder.relative_to(UNIT)).is_dir()

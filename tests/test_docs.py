@@ -68,7 +68,7 @@ def test_the_reference_names_what_there_is(name):
 @pytest.mark.parametrize("row", ROWS, ids=[f"{number} {function}" for number, _, function, _ in ROWS])
 def test_each_equation_has_a_function_that_names_it_and_a_test(row):
     _, label, function, test = row
-    assert any(f"def {test}(" in path.read_text() for path in ROOT.glob("tests/*/test_*.py")), f"no test {test}"
+    assert any(f"def {test}(" in path.read_text() for path in ROOT.glob("tests/**/test_*.py")), f"no test {test}"
     if function != "—":
         _, documentation = resolve(function.strip("`"))
         assert label == "—" or label.strip("`") in PROPERTIES or label in documentation, f"{function} does not name {label}"

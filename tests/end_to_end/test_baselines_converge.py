@@ -28,7 +28,7 @@ def test_primal_and_dual_solutions_are_found(method, name):
 def test_zo_sgd_stops_where_the_quadratic_penalty_does():
     """At a minimiser of f + (mu/2) c^2 the multiplier is mu c, so the constraint stays violated by about lambda / mu."""
     problem, mu = PROBLEMS["sphere"], 10.0
-    result = zolal.minimize(problem, method="zo-sgd", maxfev=20_000, tol=1e-5, rng=1, options=OPTIONS | dict(step_size=0.05, penalty=mu))
+    result = zolal.minimize(problem, method="zo-sgd", maxfev=10_000, tol=1e-5, rng=1, options=OPTIONS | dict(step_size=0.05, penalty=mu))
     assert result.maxcv == pytest.approx(problem.multipliers[0] / mu, rel=0.15)
     np.testing.assert_allclose(result.multipliers, mu * 0.5 * (result.x @ result.x - 1.0), rtol=1e-9)
 
@@ -59,7 +59,7 @@ def test_active_and_inactive_inequalities_get_multipliers_of_the_right_sign(meth
 def test_from_an_infeasible_start_the_constraint_is_met(method):
     problem = PROBLEMS["sphere"]
     options = OPTIONS | METHODS[method] | dict(step_size=0.1)
-    result = zolal.minimize(problem, 2.0 * problem.x0, method=method, maxfev=20_000, rng=3, tol=1e-5, options=options)
+    result = zolal.minimize(problem, 2.0 * problem.x0, method=method, maxfev=10_000, rng=3, tol=1e-5, options=options)
     assert result.maxcv <= 1e-2
     assert np.linalg.norm(result.x - problem.solution) <= 0.15
 

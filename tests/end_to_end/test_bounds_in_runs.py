@@ -13,7 +13,7 @@ from zolal.sets import L2Ball
 from zolal.solvers import MDLAL
 from zolal.theory import Constants, Geometry, Parameters
 
-D, RADIUS, SIGMA, DELTA, SEEDS = 4, 1.2, 0.5, 0.1, 20
+D, RADIUS, SIGMA, DELTA, SEEDS = 4, 1.2, 0.5, 0.1, 8
 A, B, START = np.array([-1.0, -0.25, 0.5, 1.0]), np.array([0.3, -0.4, 0.5, 0.2]), np.array([0.5, 0.5, -0.5, 0.5])
 REGION = L2Ball(RADIUS)
 

@@ -79,7 +79,7 @@ def test_from_an_infeasible_start_the_constraint_is_met():
 
 def test_the_shop_costs_less_and_keeps_its_constraints():
     problem = inventory()
-    result = zolal.minimize(problem, maxfev=6_000, rng=0, tol=1e-2)
+    result = zolal.minimize(problem, maxfev=3_000, rng=0, tol=1e-2)
     rng = np.random.default_rng(1)
     demands = np.concatenate([problem.sample(rng) for _ in range(500)])
     assert problem.objective(result.x, demands) <= 0.9 * problem.objective(problem.x0, demands)

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 import zolal
+from command import COMMAND, called, started
 
-COMMAND = str(Path(sys.executable).parent / "zolal")
 FILE = """
 import time
 import numpy as np
@@ -63,16 +63,22 @@ def failing():
 """
 
 
-@pytest.fixture
-def file(tmp_path):
-    (tmp_path / "model.py").write_text(FILE)
-    (tmp_path / "target.py").write_text("import numpy as np\nTARGET = np.array([1.0, 0.5, -0.5])\n")
-    return tmp_path / "model.py"
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model")
+    (folder / "model.py").write_text(FILE)
+    (folder / "target.py").write_text("import numpy as np\nTARGET = np.array([1.0, 0.5, -0.5])\n")
+    return folder / "model.py"
 
 
-def solve(*arguments, check=True, **environment):
-    command = [COMMAND, "solve", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=check, env=os.environ | environment)
+@pytest.fixture(scope="module")
+def whole(file):
+    """What the run prints that nothing interrupts, made by the process itself."""
+    return solve(*common(file), "--json").stdout
+
+
+def solve(*arguments, check=True):
+    return started("solve", *arguments, check=check)
 
 
 def common(file, name="problem", option="step_size=0.05"):
@@ -106,38 +112,40 @@ def test_solve_prints_the_result_and_says_where_the_run_is_kept(file, tmp_path):
     for words in ("MAX_EVALUATIONS", "objective", "energy", "multiplier", "seed 3", "zolal report"):
         assert words in done.stdout
     assert "evaluations" in done.stderr  # the progress line
-    page = subprocess.run([COMMAND, "report", str(tmp_path / "run")], capture_output=True, text=True, check=True, timeout=120)
+    page = called("report", tmp_path / "run")
     assert Path(page.stdout.strip()) == tmp_path / "run" / "report.html"
     assert "<svg" in (tmp_path / "run" / "report.html").read_text()
 
 
 def test_solve_prints_the_names_of_variables_and_constraints(file):
-    done = solve(f"{file}:named", "--maxfev", "60", "--seed", "3", "--no-progress")
+    done = called("solve", f"{file}:named", "--maxfev", "60", "--seed", "3", "--no-progress")
     assert re.search(r"x +price 1(\.0+\d*)?, count", done.stdout)
     assert re.search(r"^budget +-inf", done.stdout, flags=re.M)
 
 
 def test_solve_takes_options_from_the_file_and_flags_win(file):
-    both = [f"{file}:problem", "--maxfev", "300", "--seed", "3", "--json", "--no-progress", "--options", "OPTIONS"]
-    assert json.loads(solve(*both).stdout)["x"] != json.loads(solve(*both, "--option", "step_size=0.05").stdout)["x"]
-    np.testing.assert_array_equal(json.loads(solve(*both, "--option", "step_size=0.05").stdout)["x"], expected(file).x)
+    both = ["solve", f"{file}:problem", "--maxfev", "300", "--seed", "3", "--json", "--no-progress", "--options", "OPTIONS"]
+    with_flag = json.loads(called(*both, "--option", "step_size=0.05").stdout)["x"]
+    assert json.loads(called(*both).stdout)["x"] != with_flag
+    np.testing.assert_array_equal(with_flag, expected(file).x)
 
 
-def test_workers_do_not_change_the_result(file):
-    assert solve(*common(file), "--json", "--workers", 2).stdout == solve(*common(file), "--json").stdout
+def test_workers_do_not_change_the_result(file, whole):
+    assert solve(*common(file), "--json", "--workers", 2).stdout == whole
 
 
-def test_a_dask_scheduler_evaluates_functions_that_its_workers_cannot_import(file):
+def test_a_dask_scheduler_evaluates_functions_that_its_workers_cannot_import(tmp_path, whole):
     distributed = pytest.importorskip("distributed")
-    (file.parent / "model.py").write_text(FILE.replace("from target import TARGET", "TARGET = np.array([1.0, 0.5, -0.5])"))
-    local = dict(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50)
+    file = tmp_path / "alone.py"
+    file.write_text(FILE.replace("from target import TARGET", "TARGET = np.array([1.0, 0.5, -0.5])"))
+    local = dict(n_workers=1, threads_per_worker=1, dashboard_address=":0", silence_logs=50)
     with distributed.LocalCluster(**local) as cluster:
         done = solve(*common(file), "--json", "--dask", cluster.scheduler_address)
-    assert done.stdout == solve(*common(file), "--json").stdout
+    assert done.stdout == whole
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_exits_with_130_and_resumes_to_the_same_result(file, tmp_path, number):
+def test_an_interrupted_run_exits_with_130_and_resumes_to_the_same_result(file, whole, tmp_path, number):
     arguments = [*common(file), "--json", "--checkpoint", tmp_path / "run"]
     child = subprocess.Popen(
         [COMMAND, "solve", *map(str, arguments)],
@@ -155,8 +163,7 @@ def test_an_interrupted_run_exits_with_130_and_resumes_to_the_same_result(file, 
     assert child.returncode == 130
     assert json.loads(stdout)["status"] == "INTERRUPTED"
     assert "Traceback" not in stderr
-    resumed = solve(*arguments, "--resume")
-    assert resumed.stdout == solve(*common(file), "--json").stdout
+    assert solve(*arguments, "--resume").stdout == whole
 
 
 def test_a_run_that_fails_exits_with_1(file):
@@ -176,7 +183,7 @@ BAD = {
 
 @pytest.mark.parametrize(("target", "sentence"), BAD.values(), ids=BAD)
 def test_a_bad_target_is_one_sentence(file, target, sentence):
-    done = solve(target.format(file=file), "--option", "step_size=0.1", check=False)
+    done = called("solve", target.format(file=file), "--option", "step_size=0.1")
     assert done.returncode == 2
     assert done.stderr.startswith("zolal: ")
     assert sentence in done.stderr
@@ -197,20 +204,32 @@ BAD_FLAGS = {
 
 @pytest.mark.parametrize(("flags", "sentence"), BAD_FLAGS.values(), ids=BAD_FLAGS)
 def test_a_bad_flag_is_one_sentence(file, flags, sentence):
-    done = solve(f"{file}:problem", *flags, check=False)
+    done = called("solve", f"{file}:problem", *flags)
     assert done.returncode == 2
     assert sentence in done.stderr
 
 
+def test_a_result_that_cannot_be_written_is_one_sentence(file, tmp_path):
+    done = called("solve", *common(file), "--no-progress", "--out", tmp_path / "no" / "result.json")
+    assert done.returncode == 2
+    assert "`--out` must be a file that can be written, got" in done.stderr
+
+
+def test_words_among_the_options_are_words(file):
+    done = called("solve", *common(file), "--no-progress", "--option", "directions=gaussian", "--json")
+    assert done.returncode == 0
+    assert done.stdout != called("solve", *common(file), "--no-progress", "--json").stdout
+
+
 def test_a_file_that_does_not_run_is_one_sentence(tmp_path):
     (tmp_path / "bad.py").write_text("import nothing_of_that_name\n")
-    done = solve(f"{tmp_path}/bad.py:problem", check=False)
+    done = called("solve", f"{tmp_path}/bad.py:problem")
     assert done.returncode == 2
     assert "cannot be loaded: ModuleNotFoundError: No module named 'nothing_of_that_name'" in done.stderr
 
 
 def test_a_report_of_nothing_is_one_sentence(tmp_path):
-    done = subprocess.run([COMMAND, "report", str(tmp_path)], capture_output=True, text=True, check=False, timeout=60)
+    done = called("report", tmp_path)
     assert done.returncode == 2
     assert "must be the folder of a run, got" in done.stderr
 

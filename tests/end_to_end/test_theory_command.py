@@ -4,30 +4,25 @@ import dataclasses
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from command import called, started
 from zolal import theory
 from zolal.cli.theory import FLAGS, MEANINGS
 
-COMMAND = str(Path(sys.executable).parent / "zolal")
 QUANTITIES = ("S_p", "sixth", "L_v", "sigma_bar2", "mu", "L_mu", "eta", "alpha", "nu", "n_0", "n", "Delta_0", "K", "evaluations")
 ONES = dict.fromkeys(("L_f", "M_f", "sigma", "M_c", "L_c", "Mbar_c", "beta", "D_X", "Phi_gap"), 1.0)
 
 
-def run(*arguments):
-    return subprocess.run([COMMAND, "theory", *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False)
-
-
 def printed(*arguments):
-    done = run("--json", *arguments)
+    done = called("theory", "--json", *arguments)
     assert (done.returncode, done.stderr) == (0, "")
     return json.loads(done.stdout)
 
 
 def test_the_table_names_every_quantity_and_the_bounds():
-    done = run("--p", 4)
+    done = started("theory", "--p", 4)
     assert (done.returncode, done.stderr) == (0, "")
     first = [line.split()[0] for line in done.stdout.splitlines() if line and not line.startswith(" ")]
     assert set(QUANTITIES) <= set(first)
@@ -95,7 +90,7 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(tmp_path, text, arguments, se
     file = tmp_path / "constants.toml"
     if text is not None:
         file.write_text(text)
-    done = run("--constants", file, *arguments)
+    done = called("theory", "--constants", file, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("zolal: ")
     assert done.stderr.count("\n") == 1
@@ -103,7 +98,7 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(tmp_path, text, arguments, se
 
 
 def test_every_flag_says_what_it_is():
-    shown = " ".join(run("--help").stdout.split())
+    shown = " ".join(called("theory", "--help").stdout.split())
     for name, words in (FLAGS | MEANINGS).items():
         assert f"--{name} " in shown
         assert words.split()[0] in shown
@@ -118,7 +113,7 @@ def test_the_range_of_phi_is_for_the_stages_alone():
 
 def test_plot_writes_a_png_and_an_svg(tmp_path):
     for name, start in (("curves.png", b"\x89PNG"), ("curves.svg", b"<?xml")):
-        done = run("--plot", tmp_path / name)
+        done = called("theory", "--plot", tmp_path / name)
         assert (done.returncode, done.stderr) == (0, "")
         content = (tmp_path / name).read_bytes()
         assert content.startswith(start)

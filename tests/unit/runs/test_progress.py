@@ -27,6 +27,28 @@ def test_hours_are_told_as_hours():
     assert "2:46:40 left" in progress.described(run, rate=0.1)
 
 
+def test_a_time_that_nobody_can_tell_is_a_question_mark():
+    assert "? left" in progress.described(session(), rate=1e-307)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_terminal_gets_one_line_that_is_redrawn_and_broken_between_its_parts(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("TERM", "xterm")
+    stream = Terminal()
+    with progress.shown(stream) as line:
+        line.show("250 of 1,000 evaluations  10/s  1:15 left  objective 1.25")
+        line.show("260 of 1,000 evaluations  10/s  1:14 left  objective 1.25")
+    drawn = [text.strip() for text in stream.getvalue().split("\n")]
+    assert "\x1b[2K" in stream.getvalue()  # erased, not scrolled
+    assert any(text.endswith("260 of 1,000 evaluations  10/s") for text in drawn)
+    assert any("1:14 left  objective 1.25" in text for text in drawn)
+
+
 def test_a_log_gets_a_plain_line_every_few_seconds(monkeypatch):
     monkeypatch.setattr(progress, "LOG", 0.0)
     stream = io.StringIO()

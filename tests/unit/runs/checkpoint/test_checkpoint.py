@@ -15,7 +15,7 @@ from scipy.optimize import LinearConstraint, NonlinearConstraint
 import zolal
 from kept_runs import X0, Counted, bowl, check_same, check_whole, solve
 from registry import PROBLEMS, SOLVERS
-from zolal.errors import CheckpointError, CheckpointWarning
+from zolal.errors import CheckpointError, CheckpointWarning, UnsupportedError
 from zolal.evaluation.evaluate import MapEvaluator
 from zolal.runs.checkpoint import folder as folders
 from zolal.runs.checkpoint._codec import read_record, write_record
@@ -43,6 +43,11 @@ def test_a_state_comes_back_to_the_bit_and_goes_on_as_it_would_have(solver, name
         assert_array_equal(back.state.z, state.z)
     for one, other in zip(solver.output(state), solver.output(back.state), strict=True):
         assert_array_equal(one, other)
+
+
+def test_a_state_of_something_else_is_refused_by_its_type(tmp_path):
+    with pytest.raises(UnsupportedError, match=r"A state that holds set cannot be kept in a checkpoint; records, arrays and numbers can\."):
+        replace_file(tmp_path / "state.npz", lambda file: write_record(file, Snapshot({1, 2}, 5, 2, 3, ())))
 
 
 def test_a_folder_with_a_run_is_not_overwritten(tmp_path):

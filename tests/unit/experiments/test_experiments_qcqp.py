@@ -170,7 +170,7 @@ def test_the_mean_counts_censored_runs_at_the_budget():
 def test_a_grid_is_run_once_and_then_read(tmp_path):
     grid = qcqp.Grid((64,), (64,), 2, 1, dict(dense=(1e-2,), sparse=(0.3,)))
     told = []
-    first = qcqp.reproduce(Campaign(Store(tmp_path), 2, "1", lambda *progress: told.append(progress)), grid)
+    first = qcqp.reproduce(Campaign(Store(tmp_path), 1, "1", lambda *progress: told.append(progress)), grid)
     assert told[-1][0] == told[-1][1]
     again = qcqp.reproduce(Campaign(Store(tmp_path), 1, "1", lambda *_: pytest.fail("a stored run was run again")), grid)
     assert again == first

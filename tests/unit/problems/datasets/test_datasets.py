@@ -178,7 +178,7 @@ def test_a_file_of_another_layout_is_told(tmp_path):
 
 @pytest.mark.parametrize("name", sorted({*_lendingclub.APPLICATION, *_lendingclub.CATEGORIES, "revol_util"}))
 def test_the_data_page_names_every_column_of_the_application(name):
-    assert f"`{name}`" in (Path(__file__).parents[2] / "docs" / "data.md").read_text()
+    assert f"`{name}`" in (Path(__file__).parents[4] / "docs" / "data.md").read_text()
 
 
 def test_libsvm_rows_are_read():
