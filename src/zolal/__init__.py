@@ -61,12 +61,16 @@ _HOMES = {  # of the names that are no modules; SciPy is loaded with the first o
 } | {name: "errors" for name in __all__ if name.endswith(("Error", "Warning"))}
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(importlib.import_module(f"zolal.{_HOMES[name]}"), name) if name in _HOMES else importlib.import_module(f"zolal.{name}")
-    globals()[name] = found
-    return found
+if not TYPE_CHECKING:  # which would take every name for one of ours
+
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = (
+            getattr(importlib.import_module(f"zolal.{_HOMES[name]}"), name) if name in _HOMES else importlib.import_module(f"zolal.{name}")
+        )
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:

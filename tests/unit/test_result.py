@@ -189,7 +189,7 @@ def test_the_same_error_later_on_is_left_to_the_policy():
 
     def later(x):
         calls.append(1)
-        return bowl(x) if len(calls) < 10 else undefined  # noqa: F821
+        return bowl(x) if len(calls) < 6 else undefined  # noqa: F821
 
     found = zolal.minimize(later, np.zeros(3), rng=0)
     assert found.status is Status.EVALUATION_FAILED

@@ -31,7 +31,7 @@ from zolal.runs.checkpoint._record import result_record
 from zolal.runs.recording import FIELDS, Recorder
 from zolal.runs.session import Session, Setup, Snapshot
 
-FORMAT = 1
+FORMAT = 2  # 1 was that of 0.1.0, whose records had other names
 NAMES = ("state.npz", "trace.jsonl", "failures.jsonl", "result.json")  # beside run.json and the answers
 KINDS = ("malformed", "lost", "answered", "mistake")  # of failures, in the order of an Answer
 SHORTEST_INTERVAL = 1.0  # seconds between states, and between moments at which everything has reached the disk

@@ -112,7 +112,7 @@ def test_a_format_of_another_version_is_refused(tmp_path):
     solve(checkpoint=tmp_path, maxfev=50)
     about = json.loads((tmp_path / "run.json").read_text())
     (tmp_path / "run.json").write_text(json.dumps(about | {"format": 99}))
-    with pytest.raises(CheckpointError, match="has format 99; this version of zolal reads format 1"):
+    with pytest.raises(CheckpointError, match="has format 99; this version of zolal reads format 2"):
         solve(checkpoint=tmp_path, resume=True, maxfev=50)
 
 
