@@ -162,6 +162,11 @@ def test_importing_zolal_loads_no_other_package():
     assert loaded_after("import zolal", ("numpy", "scipy", *LIGHT)) == "[]"
 
 
+def test_public_modules_are_there_without_an_import_of_their_own():
+    found = loaded_after("import zolal; zolal.errors.ZolalError, zolal.result.Status, zolal.sets.Box", ("zolal.errors", "zolal.cli"))
+    assert found == "['zolal.errors']"
+
+
 def test_the_front_door_and_a_small_run_need_the_core_alone():
     run = "import zolal; zolal.minimize(lambda x: float(x @ x), [1.0] * 10, maxfev=60, rng=0)"
     assert loaded_after(run, LIGHT) == "[]"

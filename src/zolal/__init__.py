@@ -64,13 +64,16 @@ _HOMES = {  # of the names that are no modules; SciPy is loaded with the first o
 if not TYPE_CHECKING:  # which would take every name for one of ours
 
     def __getattr__(name: str) -> Any:
-        if name not in __all__:
+        if name.startswith("_"):
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        found = (
-            getattr(importlib.import_module(f"zolal.{_HOMES[name]}"), name) if name in _HOMES else importlib.import_module(f"zolal.{name}")
-        )
-        globals()[name] = found
-        return found
+        try:
+            home = importlib.import_module(f"zolal.{_HOMES.get(name, name)}")
+        except ModuleNotFoundError as error:
+            if error.name != f"zolal.{name}":
+                raise
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+        globals()[name] = getattr(home, name) if name in _HOMES else home
+        return globals()[name]
 
 
 def __dir__() -> list[str]:

@@ -114,5 +114,5 @@ def _square_distance(total: float, square: float, n: int, S_2: float) -> tuple[f
     if n == 1:
         return 0.0, square
     unbiased = max(0.0, (total - n * S_2 * square) / (n * (n - 1.0)))
-    error = math.sqrt(2.0 * S_2 * square**2 / (n * (n - 1.0)) + 4.0 * unbiased * square / n)
+    error = math.hypot(math.sqrt(2.0 * S_2 / (n * (n - 1.0))) * square, 2.0 * math.sqrt(unbiased) * math.sqrt(square / n))
     return unbiased, min(square, unbiased + error)

@@ -63,3 +63,19 @@ def test_a_function_without_values_beyond_the_start_ends_with_the_start():
     assert res.status is Status.EVALUATION_FAILED
     assert len(calls) < 1000
     assert res.x @ res.x <= x0 @ x0
+
+
+def test_values_of_any_size_are_descended():
+    res = zolal.minimize(lambda x: 1e72 * float((x - 1.0) @ (x - 1.0)), np.zeros(MANY), maxfev=12 * MANY, rng=0)
+    assert abs(res.x - 1.0).max() < 0.1
+
+
+def test_a_run_gains_though_the_minimum_lies_outside_of_the_domain():
+    """Steps end at the edge of a ball; the run goes along it slowly, and is not ended by it."""
+
+    def f(x):
+        return float((x - 1.0) @ (x - 1.0)) if x @ x < 50.0 else np.nan
+
+    res = zolal.minimize(f, np.zeros(MANY), maxfev=12 * MANY, rng=0)
+    assert res.status is Status.MAX_EVALUATIONS
+    assert f(res.x) < 0.95 * MANY

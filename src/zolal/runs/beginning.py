@@ -21,9 +21,9 @@ class Beginning(NamedTuple):
 def begun(solver: Solver[Any], problem: Problem, x: Array, seed: int, tol: float, multipliers: np.ndarray | None = None) -> Beginning:
     """The beginning of a run at x. multipliers: of an earlier run, for solvers that can use them.
 
-    A solver that restores its points needs a start that satisfies the constraints to tol. Where it finds none, a search minimises the
-    violation: a point that satisfies them is the start, and a minimum ends the run before anything is evaluated. Where the search tells
-    neither, the run goes on.
+    Where a solver that restores its points finds no start that satisfies the constraints to tol, a search minimises the violation. A
+    minimum above tol ends the run before anything is evaluated. A point that satisfies the constraints is the start of a solver that needs
+    one; it lies anywhere, so others do better from their own. Where the search tells neither, the run goes on.
     """
     state, least = _searched(solver, problem, x, seed, tol)
     equalities = state.form.equalities
@@ -40,6 +40,8 @@ def _searched(solver: Solver[Any], problem: Problem, x: Array, seed: int, tol: f
         found = state.form.equalities.least_violation(state.x, problem.region, tol)
         if found.violation > tol:
             return Beginning(state, found if found.is_minimum else None)
+        if not state.begins_feasible:
+            return Beginning(state)
         feasible = solver.init(problem, found.x, seed)
     except ConstraintError:
         return Beginning(state)

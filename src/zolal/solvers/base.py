@@ -72,6 +72,11 @@ class State(ABC):
         return math.nan
 
     @property
+    def begins_feasible(self) -> bool:
+        """Whether the solver must begin where the constraints hold; others find the way there by their steps, which know slopes of f."""
+        return False
+
+    @property
     def stage(self) -> int:
         """The stage that the next step belongs to, for solvers that have several."""
         return 1

@@ -14,7 +14,7 @@ class Constants:
     first_third: float = 0.3  # s_3 before anything is known
     common_curvature: float = 3.0  # s_h in units of s_H sqrt(d): how much more alike than unlike directions are
     first_axes: float = 1.0  # s_d in units of s_H before anything is known
-    prior_spread: float = 3.0  # of log s_H, log s_d and log s_3 about these: a factor of 20
+    prior_spread: float = 3.0  # of the logarithms of s_H, s_h, s_d and s_3 about these: a factor of 20
     search_share: float = 0.125  # the part of the values that is new when scales are looked for again
     search_points: int = 300  # the most values, near and far, by which scales are judged
     near: float = 2.0  # radii: with noise, how near all values are kept

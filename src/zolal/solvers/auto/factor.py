@@ -114,7 +114,7 @@ class Factor:
         kernel, own, offset = row
         n, used, arrays = self.number, self.used, self.arrays
         if used[0] != n or n == arrays[0].shape[0]:
-            used, arrays = [n], tuple(_roomier(array, n) for array in arrays)
+            used, arrays = [n], (_roomier(arrays[0], n, is_square=True), _roomier(arrays[1], n), _roomier(arrays[2], n))
         lower, solved, kept = arrays
         new = solved_by(lower[:n, :n], kernel)
         diagonal = math.sqrt(max(own - float(new @ new), JITTER * own))
@@ -214,10 +214,9 @@ def _solved_by_transpose(lower: np.ndarray, right: np.ndarray) -> np.ndarray:
     return found
 
 
-def _roomier(array: np.ndarray, rows: int) -> np.ndarray:
+def _roomier(array: np.ndarray, rows: int, is_square: bool = False) -> np.ndarray:
     """A copy with room for a quarter more rows, and columns where it is a square."""
     room = rows + max(16, rows // 4)
-    square = array.shape[0] == array.shape[1]
-    bigger = np.zeros((room, room if square else array.shape[1]), order="F" if square else "C")
-    bigger[:rows, : rows if square else None] = array[:rows, : rows if square else None]
+    bigger = np.zeros((room, room if is_square else array.shape[1]), order="F" if is_square else "C")
+    bigger[:rows, : rows if is_square else None] = array[:rows, : rows if is_square else None]
     return bigger

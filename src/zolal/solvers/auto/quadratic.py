@@ -2,7 +2,7 @@
 
 With a = (u - centre)/length,
 
-    f(u) = v + g.a + a.Ha/2 + T(a, a, a)/6 + fourth-order error + noise,
+    f(u) = v + g.a + a.Ha/2 + T(a, a, a) + fourth-order error + noise,
 
 g_i ~ N(0, A), H = h I + D + E with h ~ N(0, A s_h^2), a diagonal D of N(0, A s_d^2), and random E and T whose terms have the covariances
 below, the fourth-order error independent with variance A s_3^2 |a|^8 and the noise with variance A rho. In kernel form, q(a) = (a_i^2/2),

@@ -55,6 +55,10 @@ class ModelledState(State):
     gain: float = math.inf  # what a step is foretold to gain that is as long as the way so far
 
     @property
+    def begins_feasible(self) -> bool:
+        return True
+
+    @property
     def fun(self) -> float:
         """f at the iterate, as believed."""
         return math.nan if self.belief is None else self.belief.value

@@ -99,3 +99,16 @@ def test_what_lies_beyond_third_order_is_as_large_as_third_order_over_one_length
     plain = kernel(SCALES, a, a[None, :])[0]
     diagonal = matrix(Products.of(a[None, :]), SCALES, np.array([SCALES.noise]))[0, 0]
     assert diagonal == pytest.approx(plain + SCALES.noise + SCALES.third**2, rel=1e-12)
+
+
+@pytest.mark.parametrize("d", [18, 20])
+def test_a_second_child_is_right_where_an_array_happens_to_be_a_square(d):
+    """Four rows have room for twenty: as many as there are offsets, or columns."""
+    offsets, values = data(d, 5)
+    whole = covariance_of(offsets)
+    parent = built(offsets[:4], values[:4], False)
+    row = (whole[4, :4], whole[4, 4], offsets[4])
+    first, second = parent.grown(row, values[4]), parent.grown(row, values[4])
+    assert_allclose(second.offsets, first.offsets)
+    assert_allclose(second.columns, first.columns)
+    assert_allclose(second.alpha, first.alpha)

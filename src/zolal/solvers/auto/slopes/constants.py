@@ -63,10 +63,11 @@ class Constants:
     least_sampled_curvature: float = 0.7  # of the largest that a sample has shown, for ever
     sampled_growth: float = 10.0  # of a step size at once, where curvature is measured without noise
     too_long: float = 4.0  # step sizes in units of 1/curvature from which on a risen sample takes the step back
-    largest_value: float = 1e70  # whose fourth power is still a number; a larger one counts as none
+    largest_value: float = 1e140  # whose square is still a number; a larger one counts as none
     explosion: float = 10.0  # of the largest slope so far: with steeper ones f is another function, and higher
+    absurd: float = 1e6  # of the values where a step began: after so large a rise f is another function, too
     retreat: float = 0.1  # of a step there, or of one to where f has no value
-    most_lost: int = 20  # such steps in a row, after which f has no value anywhere
+    most_lost: int = 20  # such steps in a row, after which the run ends
     staleness: float = 0.1  # of the square of (curvature x step), by which s is taken to age
 
     # steps along samples that would cross a bounded region

@@ -22,15 +22,18 @@ def judged_move(state: SlopesState) -> Move | None:
     return state.move if state.move is not None and state.move.length > CONSTANTS.smallest_step * state.scale else None
 
 
-def lacks_values(state: SlopesState, survey: Survey, values: np.ndarray) -> bool:
-    """Whether f has no values for half of the slopes at x."""
+def lacks_values(survey: Survey, values: np.ndarray) -> bool:
+    """Whether f has values for fewer than half of the slopes at x."""
     kept = replace(survey, optional=False).kept(values)
-    return can_do_without(state) and 2 * int(kept.sum()) < len(kept)
+    return 2 * int(kept.sum()) < len(kept)
 
 
 def explodes(state: SlopesState, survey: Survey, values: np.ndarray, reading: Reading) -> bool:
-    """Whether the last step led to where f is higher, and far steeper than at any point before."""
-    if state.anchor is None or judged_move(state) is None or not can_do_without(state):
+    """Whether the last step led to where f is higher, and far steeper than at any point before or higher by orders of magnitude."""
+    move, anchor = judged_move(state), state.anchor
+    if anchor is None or move is None or not can_do_without(state):
         return False
-    steep = math.sqrt(reading.gradient_square) > CONSTANTS.explosion * state.estimate.gradient_size
-    return steep and state.noise.least_rise(survey, values, state.anchor) > 0.0
+    rise, steepest = state.noise.least_rise(survey, values, anchor), state.estimate.gradient_size
+    is_steep = math.sqrt(reading.gradient_square) > CONSTANTS.explosion * steepest > 0.0
+    is_absurd = rise > CONSTANTS.absurd * max(abs(anchor.highest), abs(move.linear))
+    return rise > 0.0 and (is_steep or is_absurd)

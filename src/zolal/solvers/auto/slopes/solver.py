@@ -9,6 +9,7 @@ import numpy as np
 from zolal._array import Array, dot, like, norm, rounding, to_numpy
 from zolal._checks import require
 from zolal.directions import Gaussian, Orthogonal
+from zolal.errors import ObjectiveError
 from zolal.estimators.survey import Probe, Survey
 from zolal.kkt import kkt_measures
 from zolal.mirror import Euclidean, MirrorMap, bregman_step
@@ -104,7 +105,7 @@ class Slopes(Solver[SlopesState]):
 
     def tell(self, state: SlopesState, values: np.ndarray) -> SlopesState:
         survey, values = self.ask(state), np.asarray(values, dtype=float)
-        values = np.where(np.abs(values) < CONSTANTS.largest_value, values, np.nan)
+        values = self._usable(state, values)
         used = state.used + survey.directions.count
         state = replace(state, k=state.k + 1)
         match state.phase:
@@ -119,7 +120,9 @@ class Slopes(Solver[SlopesState]):
             case SampleLook():
                 return replace(state, used=used, phase=Running(), noise=Sampled.first_read(values, survey.smoothing))
             case Running(before):
-                if lacks_values(state, survey, values):
+                if lacks_values(survey, values):
+                    if not can_do_without(state):
+                        raise ObjectiveError("The objective has had no finite values around the last points, however near to good ones.")
                     return self._taken_back(replace(state, used=used, phase=Running()))
                 reading = state.noise.read(survey, values, state.anchor, state.estimate.curvature)
                 if explodes(state, survey, values, reading):
@@ -130,6 +133,14 @@ class Slopes(Solver[SlopesState]):
                     reading = reading._replace(repeat=Sampled.repeated(reading.slopes, before))
                 return self._advance(replace(state, used=used, phase=Running()), reading, values)
         raise AssertionError(state.phase)
+
+    @staticmethod
+    def _usable(state: SlopesState, values: np.ndarray) -> np.ndarray:
+        """The values, with NaN for those that are absurdly large; the first ones only cut, since there is nothing to go back to."""
+        largest = CONSTANTS.largest_value
+        if state.anchor is None:
+            return np.clip(values, -largest, largest)
+        return np.where(np.abs(values) <= largest, values, np.nan)
 
     def _after_look(self, state: SlopesState, survey: Survey, values: np.ndarray) -> SlopesState:
         noisy = bool(values[0] != values[1])
@@ -165,7 +176,7 @@ class Slopes(Solver[SlopesState]):
 
     def _taken_back(self, state: SlopesState) -> SlopesState:
         """A shorter step from where the last one began; without a step, shorter differences. Slopes there say nothing of those here."""
-        move, state = judged_move(state), replace(state, lost=state.lost + 1)
+        move, state = state.move, replace(state, lost=state.lost + 1)
         if move is None or state.anchor is None:
             return replace(state, lengths=replace(state.lengths, radius=CONSTANTS.retreat * state.lengths.radius))
         pace = state.pace._replace(step_size=CONSTANTS.retreat * move.step_size)
@@ -204,9 +215,8 @@ class Slopes(Solver[SlopesState]):
         move, anchor, h, step_size = state.move, state.anchor, state.form.problem.regularizer, state.pace.step_size
         if move is None or anchor is None or step_size is None:
             return state, False
-        if judged_move(state) is None or abs(move.linear) <= CONSTANTS.change_rounding * abs(
-            reading.value
-        ):  # rounding is all that such a step shows
+        is_rounding = abs(move.linear) <= CONSTANTS.change_rounding * abs(reading.value)
+        if judged_move(state) is None or is_rounding:
             grown = step_size if move.length == 0.0 else 2.0 * step_size
             return replace(state, pace=state.pace._replace(step_size=grown)), False
         if not isinstance(state.noise, Sampled):
@@ -308,9 +318,8 @@ class Slopes(Solver[SlopesState]):
                 chosen = Candidate(state.form.start(start.x), state.multipliers, None)
         stepper = Stepper(state.form, self.mirror, state.scale)
         x, _ = stepper.restored(state.form.variables(chosen.z), target=1e-6)
-        if (
-            state.mean is not None and chosen.gradient is not None
-        ):  # the estimates remember, so that their mean is better than that of steps
+        remembers = state.mean is not None  # so that the mean of the estimates is better than that of steps
+        if remembers and chosen.gradient is not None:
             rows, lengths = stepper.scaled_rows(x)
             priced = to_numpy(chosen.multipliers).astype(float)
             found = stepper.minimiser(x, chosen.gradient, state.measuring_step, priced, rows, lengths)
