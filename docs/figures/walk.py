@@ -16,7 +16,7 @@ DOWN = [
 ]
 BACK = [
     ("Naming.told(result)", "naming.py: x as the user gave it"),
-    ("certify(...), message(...)", "runs/certify.py, verdict.py: what is shown, and what the end is called"),
+    ("certify(...), message(...)", "runs/certify.py, verdict.py: what is shown, and its name"),
     ("Observer.stepped(session)", "runs/checkpoint, progress: the state on record"),
     ("solver.tell(state, values)", "solvers: the next state"),
     ("Session.settle()", "runs/session.py: the batch is complete, the loop goes on"),

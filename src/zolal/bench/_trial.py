@@ -30,24 +30,29 @@ class Facts:
     moved: float
 
 
-@final
-@dataclass(frozen=True)
-class Verdict:
-    """What there is to know of a run that ended.
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """What there is to know of the end of a run.
 
-    history: (evaluation, exact value) at each feasible point that is better than all before. least: the least at tightly feasible points.
-    value, violation: at the returned point, None where they are not finite. overhead: seconds per evaluation outside of the objective.
-    late: whether the clock stopped it.
+    least: the least exact value at tightly feasible points. value, violation: at the returned point, None where they are not finite.
+    overhead: seconds per evaluation outside of the objective. late: whether the clock stopped it.
     """
 
     evaluations: int
-    history: list[tuple[int, float]]
     least: float | None
     value: float | None
     violation: float | None
     overhead: float
     seconds: float
     late: bool
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Verdict(Ended):
+    """The same with the history: (evaluation, exact value) at each feasible point that is better than all before."""
+
+    history: list[tuple[int, float]]
 
     def first(self, goal: float) -> int | None:
         """The evaluation at which a feasible point had f(x) <= goal."""

@@ -12,7 +12,7 @@ from zolal.bench._entrants import warm_up
 from zolal.bench._field import ACCURACIES
 from zolal.bench._given import Given
 from zolal.bench._reference import FEASIBLE
-from zolal.bench._trial import Trial
+from zolal.bench._trial import Ended, Trial
 from zolal.bench.base import METHOD, Claim, Finding, solve, spread
 from zolal.campaigns import Campaign, Task
 from zolal.problem import Problem
@@ -52,22 +52,12 @@ ROWS = (
 
 
 @final
-@dataclass(frozen=True)
-class Measured:
-    """One run. firsts: by accuracy, the evaluation by which a feasible point of that gap was evaluated, or was the state's point.
-
-    The others: as in the verdict of a trial.
-    """
+@dataclass(frozen=True, kw_only=True)
+class Measured(Ended):
+    """One run. firsts: by accuracy, the evaluation by which a feasible point of that gap was evaluated, or was the state's point."""
 
     firsts: list[int | None]
     status: str
-    evaluations: int
-    least: float | None
-    value: float | None
-    violation: float | None
-    overhead: float
-    seconds: float
-    late: bool
 
 
 @final

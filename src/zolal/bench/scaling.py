@@ -17,7 +17,6 @@ NEAR = 0.05  # of the range
 FEASIBLE_SHARE, NEAR_SHARE = 0.95, 0.90
 
 
-@final
 @dataclass(frozen=True)
 class Verdict:
     """How good a point is. violation: in units of the constraints' factor. gap, start_gap: in units of the range; None if not finite."""
@@ -31,21 +30,19 @@ class Verdict:
     near: bool
 
 
-@final
 @dataclass(frozen=True)
-class Measured(Facts):
-    """One case, solved: its facts, the run, and the verdict on the result."""
+class Solved(Facts):
+    """A case and the run on it."""
 
     budget: int
     evaluations: int
     status: str
-    violation: float | None
-    gap: float | None
-    start_violation: float
-    start_gap: float | None
-    diverged: bool
-    feasible: bool
-    near: bool
+
+
+@final
+@dataclass(frozen=True)
+class Measured(Verdict, Solved):
+    """The same with the verdict on the result."""
 
 
 @final

@@ -32,7 +32,8 @@ def test_a_run_tells_when_each_gap_was_reached(level):
 
 def test_a_target_is_met_by_the_median(monkeypatch, tmp_path):
     counts = ([10, 30, None], [12, 33, None], [40, 34, 50])
-    outcomes = iter([Measured(firsts, "CONVERGED", 60, 0.0, 0.0, 0.0, 1e-3, 1.0, False) for firsts in counts])
+    ended = dict(status="CONVERGED", evaluations=60, least=0.0, value=0.0, violation=0.0, overhead=1e-3, seconds=1.0, late=False)
+    outcomes = iter([Measured(firsts=firsts, **ended) for firsts in counts])
     monkeypatch.setattr(Task, "run", lambda task: (next(outcomes), 1.0))
     found = conditioning.run(Campaign(Store(tmp_path), 1, "v", lambda *_: None), Grid(3, (Row(9, 1.0, 0.0, 60, (1.2, 3.0, 9.0)),)))
     assert [claim.met for claim in found.claims] == [True, False, False]

@@ -165,7 +165,7 @@ def test_a_fixed_variable_is_taken_out():
 
 def verdict(counts, least=0.0):
     history = list(zip(counts, (0.5, 1e-2, 1e-3, 1e-5), strict=False))
-    return Verdict(50, history, least, 0.0, 0.0, overhead=1e-3, seconds=1.0, late=False)
+    return Verdict(evaluations=50, history=history, least=least, value=0.0, violation=0.0, overhead=1e-3, seconds=1.0, late=False)
 
 
 def run_of(method, counts, level=0.0, problem="P"):

@@ -24,6 +24,8 @@ def judged_move(state: SlopesState) -> Move | None:
 
 def lacks_values(survey: Survey, values: np.ndarray) -> bool:
     """Whether f has values for fewer than half of the slopes at x."""
+    if not np.isnan(values).any():
+        return False
     kept = replace(survey, optional=False).kept(values)
     return 2 * int(kept.sum()) < len(kept)
 
