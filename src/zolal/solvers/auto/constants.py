@@ -20,7 +20,7 @@ class Constants:
     near: float = 2.0  # radii: with noise, how near all values are kept
     repeat_trust: int = 8  # values that one repeated value counts for where the noise is estimated
     bent: float = 0.3  # by how much of itself curvature may change over one unit of every variable, before anything is known of it
-    search_moves: int = 12  # by a factor of 2 each
+    search_moves: int = 12  # of each scale in one search, by a factor of 2 each
     rounding: float = 4.0  # units in the last place of f that count as noise
     grain_values: int = 30  # the last values that are looked at for a common grain
     grain_least: int = 6  # different values that it takes to speak of one

@@ -49,33 +49,40 @@ def kernel(scales: Scales, a: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 class Products(NamedTuple):
-    """The products of offsets that K is made of. plain: a.b. axes: sum_i a_i^2 b_i^2."""
+    """The products of offsets that K is a weighted sum of, each as one row. squares: |a|^2."""
 
-    plain: np.ndarray
-    axes: np.ndarray
+    terms: np.ndarray
+    squares: np.ndarray
 
     @classmethod
     def of(cls, offsets: np.ndarray) -> "Products":
-        squares = offsets * offsets
-        return cls(offsets @ offsets.T, squares @ squares.T)
+        number, axes = len(offsets), offsets * offsets
+        terms = np.empty((5, number, number))
+        plain, general, third, common, own = terms
+        np.matmul(offsets, offsets.T, out=plain)
+        squares = np.diagonal(plain).copy()
+        np.multiply(plain, plain, out=general)
+        np.multiply(general, plain, out=third)
+        np.outer(squares, squares, out=common)
+        np.matmul(axes, axes.T, out=own)
+        return cls(terms.reshape(5, number * number), squares)
 
 
 def matrix(given: Products, scales: Scales, noise: np.ndarray) -> np.ndarray:
     """K = k + diag(noise + s_3^2 |a|^8)."""
-    products = given.plain
-    squares = np.diagonal(products).copy()
-    found = products * (1.0 + products * (0.5 * scales.curvature**2 + scales.third**2 * products))
-    half = (0.5 * scales.common) * squares
-    found += np.outer(half, half) + (0.5 * scales.axes) ** 2 * given.axes
-    found[np.diag_indices_from(found)] = np.diagonal(found) * (1.0 + JITTER) + noise + scales.fourth(squares)
-    return found
+    number = len(given.squares)
+    weights = np.array([1.0, 0.5 * scales.curvature**2, scales.third**2, 0.25 * scales.common**2, 0.25 * scales.axes**2])
+    found: np.ndarray = weights @ given.terms
+    found[:: number + 1] *= 1.0 + JITTER
+    found[:: number + 1] += noise + scales.fourth(given.squares)
+    return found.reshape(number, number)
 
 
 def cholesky(matrix: np.ndarray) -> np.ndarray:
     """The lower factor; a matrix that rounding has made indefinite gets a longer diagonal."""
     extra = JITTER
     while True:
-        lower, failed = _potrf(matrix, lower=1, clean=1, overwrite_a=0)
+        lower, failed = _potrf(matrix.T, lower=1, clean=1, overwrite_a=0)  # symmetric, and .T is how LAPACK keeps it
         if failed == 0:
             return lower
         extra *= 16.0

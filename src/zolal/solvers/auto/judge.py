@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from zolal.solvers.auto.constants import CONSTANTS
+from zolal.solvers.auto.dense import norm
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.state import ModelledState
 
@@ -17,10 +18,10 @@ def judged(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledS
     values = _usable(values)
     value = float(values.mean()) if len(values) else math.nan
     if not math.isfinite(value) or _is_absurd(value, belief.values):
-        shorter = CONSTANTS.retreat * min(state.radius, float(np.linalg.norm(u - belief.centre)))
+        shorter = CONSTANTS.retreat * min(state.radius, norm(u - belief.centre))
         accident = trial is None and state.missing == 0  # one look may fail by chance
-        return replace(state, radius=state.radius if accident else shorter, failures=0, missing=state.missing + 1, has_missed=True)
-    state = replace(state, missing=0)
+        return state.but(radius=state.radius if accident else shorter, failures=0, missing=state.missing + 1, has_missed=True)
+    state = state.but(missing=0)
     noise = 0.0 if belief.is_exact else belief.noise
     margin = CONSTANTS.noise_margin * noise
     fallen = belief.value - value
@@ -28,7 +29,7 @@ def judged(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledS
     variance = foretold.value_deviation**2 + (noise or belief.rounding) ** 2 / len(values)
     square = (fallen + foretold.change) ** 2 / max(variance, 1e-300)
     kept = CONSTANTS.surprise_memory if belief.is_exact else CONSTANTS.noisy_surprise_memory
-    state = replace(state, surprise=kept * state.surprise + (1.0 - kept) * min(square, CONSTANTS.most_surprise))
+    state = state.but(surprise=kept * state.surprise + (1.0 - kept) * min(square, CONSTANTS.most_surprise))
     state, grown = _without_odd_start(state, belief.told(u, values))
     if trial is None:
         better = fallen > 2.0 * margin
@@ -39,11 +40,11 @@ def judged(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledS
         may_grow = ratio > CONSTANTS.good and trial.length > 0.8 * state.radius
         growth = _growth((abs(fallen - trial.gain) + margin) / trial.gain) if may_grow else 1.0
         state = _confirmed(state, belief, u, fallen - margin)
-        return _settled(replace(state, failures=0, last_length=trial.length), grown, u, growth * state.radius)
+        return _settled(state.but(failures=0, last_length=trial.length), grown, u, growth * state.radius)
     failures = state.failures + 1
     blame = trial.deviation < CONSTANTS.sure * trial.gain or failures >= CONSTANTS.patience
     radius = max(CONSTANTS.shrinkage * min(state.radius, trial.length), state.plateau) if blame else state.radius
-    return _settled(replace(state, failures=0 if blame else failures, has_failed=True), grown, belief.centre, radius)
+    return _settled(state.but(failures=0 if blame else failures, has_failed=True), grown, belief.centre, radius)
 
 
 def repeated(state: ModelledState, values: np.ndarray) -> ModelledState:
@@ -52,13 +53,13 @@ def repeated(state: ModelledState, values: np.ndarray) -> ModelledState:
     assert belief is not None
     values = np.array([value for value in _usable(values) if not _is_absurd(value, belief.values)])
     if not len(values):
-        return replace(state, repeats=0, unanswered=state.unanswered + 1, has_missed=True)
+        return state.but(repeats=0, unanswered=state.unanswered + 1, has_missed=True)
     if belief.is_exact and (values == belief.value_there).all():
-        return replace(state, repeats=0, is_repeated=True)
-    state = replace(state, belief=belief.repeated(values), repeats=0, is_repeated=True, missing=0)
+        return state.but(repeats=0, is_repeated=True)
+    state = state.but(belief=belief.repeated(values), repeats=0, is_repeated=True, missing=0)
     if not belief.is_exact:
         return state
-    return replace(state, repeats=CONSTANTS.repeats - 2, surprise=1.0, gradient_size=0.0)  # what slopes seemed to be, was noise
+    return state.but(repeats=CONSTANTS.repeats - 2, surprise=1.0, gradient_size=0.0)  # what slopes seemed to be, was noise
 
 
 def _settled(state: ModelledState, belief: Quadratic, centre: np.ndarray, radius: float) -> ModelledState:
@@ -68,13 +69,13 @@ def _settled(state: ModelledState, belief: Quadratic, centre: np.ndarray, radius
     ratio = radius / belief.length
     same = centre is belief.centre and 0.25 < ratio < 4.0
     belief = belief.fitted() if same and not belief.is_full else belief.moved(centre, radius)
-    return replace(state, belief=belief, radius=radius)
+    return state.but(belief=belief, radius=radius)
 
 
 def _confirmed(state: ModelledState, belief: Quadratic, u: np.ndarray, fallen: float) -> ModelledState:
     """With the slope of a move that f has surely fallen along, away from any plateau."""
-    way = float(np.linalg.norm(u - belief.centre))
-    return replace(state, steepest=max(state.steepest, fallen / way), plateau=0.0) if way > 0.0 else state
+    way = norm(u - belief.centre)
+    return state.but(steepest=max(state.steepest, fallen / way), plateau=0.0) if way > 0.0 else state
 
 
 def _growth(missed: float) -> float:
@@ -92,7 +93,7 @@ def _without_odd_start(state: ModelledState, belief: Quadratic) -> tuple[Modelle
     if len(others) != 3 or np.array_equal(belief.centre, belief.points[0]) or not _is_absurd(first, others):
         return state, belief
     rest = replace(belief, points=belief.points[1:], values=others, weights=belief.weights[1:], built=3, unsearched=3)
-    return replace(state, first_value=float(np.max(others)), gradient_size=0.0, surprise=1.0), rest.fitted()
+    return state.but(first_value=float(np.max(others)), gradient_size=0.0, surprise=1.0), rest.fitted()
 
 
 def _usable(values: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
 """The solver for few variables: a belief about f, steps over the exact constraints, a judge, and a certificate from the belief itself."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
@@ -17,6 +17,7 @@ from zolal.problem import Problem, SlackForm
 from zolal.result import Status
 from zolal.solvers.auto.across import Across
 from zolal.solvers.auto.constants import CONSTANTS
+from zolal.solvers.auto.dense import norm
 from zolal.solvers.auto.judge import judged, repeated
 from zolal.solvers.auto.plan import Here, looked_at, multiplier_errors, seen_again
 from zolal.solvers.auto.quadratic import Quadratic
@@ -63,6 +64,7 @@ class Modelled(Solver[ModelledState]):
             stationarity=math.nan,
             feasibility=form.equalities.violation(x),
             units=unit,
+            typical_unit=math.exp(float(np.mean(np.log(unit)))),
             radius=CONSTANTS.first_radius * math.sqrt(d),
             asked=u,
             trial=None,
@@ -87,12 +89,12 @@ class Modelled(Solver[ModelledState]):
 
     def _told(self, state: ModelledState, values: np.ndarray) -> ModelledState:
         values, terrain = np.asarray(values, dtype=float), self._terrain(state)
-        state = replace(state, k=state.k + 1)
+        state = state.but(k=state.k + 1)
         if state.belief is None:
             value = float(np.clip(values[0], -CONSTANTS.largest_value, CONSTANTS.largest_value))
             if value != values[0] and state.k == 1:
                 return state  # one odd value may come by chance
-            return self._planned(replace(state, first_value=value, belief=Quadratic.start(state.asked, value, state.radius)), terrain)
+            return self._planned(state.but(first_value=value, belief=Quadratic.start(state.asked, value, state.radius)), terrain)
         if state.repeats:
             return self._planned(repeated(state, values), terrain)
         return self._planned(judged(state, terrain.as_evaluated(state.asked), values), terrain)
@@ -110,12 +112,12 @@ class Modelled(Solver[ModelledState]):
         if state.rows is None or belief.centre is not state.measured:
             state = self._arrived(state, terrain, belief.centre)
         assert state.rows is not None
-        here = Here.at(terrain, state.rows, belief, state.radius, state.gradient_size * self._typical(state), state.surprise)
+        here = Here.at(terrain, state.rows, belief, state.radius, state.gradient_size * state.typical_unit, state.surprise)
         state = self._measured(state, here)
         if state.repeats or self._asks_for_noise(state):
-            return replace(state, asked=belief.centre, trial=None, repeats=state.repeats or 1)
+            return state.but(asked=belief.centre, trial=None, repeats=state.repeats or 1)
         if (belief.is_flat and len(belief.values) > 1) or belief.is_plateau:  # the values say nothing yet: go farther
-            state = replace(state, radius=2.0 * state.radius, plateau=2.0 * state.radius, last_length=math.inf)
+            state = state.but(radius=2.0 * state.radius, plateau=2.0 * state.radius, last_length=math.inf)
             return self._any_look(state, terrain, here) or self._stuck(state, belief.centre)
         if state.gradient_size == 0.0 and len(belief.values) > belief.dimension * (1 if belief.is_exact else CONSTANTS.noisy_looks):
             state = self._sized(state)
@@ -124,9 +126,9 @@ class Modelled(Solver[ModelledState]):
             return look
         model = Model(here.centre, here.slope.gradient, belief.hessian)
         step = Stepper(terrain).minimiser(model, here.rows, state.radius, state.bend)
-        state = replace(state, bend=step.bend)
+        state = state.but(bend=step.bend)
         gain = self._hope(state, terrain, model, here.rows, step.gain)
-        state = replace(state, gain=gain, gradient_size=max(state.gradient_size, self._size_here(state, belief)))
+        state = state.but(gain=gain, gradient_size=max(state.gradient_size, self._size_here(state, belief)))
         if ignorant and (look := self._look(state, terrain, here)):
             return look
         little = max(CONSTANTS.little * state.fallen, 0.0 if belief.is_exact else belief.noise)
@@ -134,10 +136,10 @@ class Modelled(Solver[ModelledState]):
         if unmeasured and state.gain <= little and (look := self._look(state, terrain, here, here.said.covariance)):
             return look  # before one believes what was not measured
         if step.gain <= CONSTANTS.rounding * EPS * abs(belief.value):
-            state = replace(state, radius=CONSTANTS.shrinkage * state.radius)
+            state = state.but(radius=CONSTANTS.shrinkage * state.radius)
             return self._any_look(state, terrain, here) or self._stuck(state, belief.centre)
-        trial = Trial(step.gain, belief.foretold(step.point).deviation, float(np.linalg.norm(step.point - here.centre)))
-        return replace(state, asked=step.point, trial=trial)
+        trial = Trial(step.gain, belief.foretold(step.point).deviation, norm(step.point - here.centre))
+        return state.but(asked=step.point, trial=trial)
 
     def _asks_for_noise(self, state: ModelledState) -> bool:
         """Whether it is time to evaluate the centre again: not before noise might matter to what is believed or done.
@@ -155,21 +157,19 @@ class Modelled(Solver[ModelledState]):
     def _stuck(state: ModelledState, centre: np.ndarray) -> ModelledState:
         """Where constraints leave no way to look along: no step can gain, and noise is all that is left to ask for."""
         if Modelled._may_repeat(state):
-            return replace(state, asked=centre, trial=None, repeats=1)
-        return replace(state, is_stuck=True, gain=0.0, gradient_size=state.gradient_size or 1.0)
+            return state.but(asked=centre, trial=None, repeats=1)
+        return state.but(is_stuck=True, gain=0.0, gradient_size=state.gradient_size or 1.0)
 
     def _arrived(self, state: ModelledState, terrain: Terrain, centre: np.ndarray) -> ModelledState:
         """With what the constraints say of a new centre."""
         x = terrain.outward(centre)
         z, rows = state.form.start(x), terrain.rows(centre)
         feasibility = rows.violation
-        return replace(state, z=z, c=state.form.value(z), rows=rows, measured=centre, feasibility=feasibility)
+        return state.but(z=z, c=state.form.value(z), rows=rows, measured=centre, feasibility=feasibility)
 
     def _measured(self, state: ModelledState, here: Here) -> ModelledState:
-        typical = self._typical(state)
-        return replace(
-            state,
-            stationarity=here.said.stationarity / typical,
+        return state.but(
+            stationarity=here.said.stationarity / state.typical_unit,
             error=self._error(state, here),
             deviations=here.said.deviations,
             multipliers=like(here.said.multipliers[: len(state.multipliers)], state.multipliers),
@@ -189,9 +189,8 @@ class Modelled(Solver[ModelledState]):
         ways = np.linalg.norm(belief.points - belief.centre, axis=1)
         there = ways > 0.0
         slope = float(np.median(changes[there] / ways[there])) * math.sqrt(belief.dimension) if there.any() else 0.0
-        return replace(
-            state, gradient_size=slope / self._typical(state), first_spread=float(np.median(changes[there])) if there.any() else 0.0
-        )
+        spread = float(np.median(changes[there])) if there.any() else 0.0
+        return state.but(gradient_size=slope / state.typical_unit, first_spread=spread)
 
     def _size_here(self, state: ModelledState, belief: Quadratic) -> float:
         """How large a gradient has surely been: the one here, or the mean slope of the way from the start, which some point has.
@@ -199,16 +198,16 @@ class Modelled(Solver[ModelledState]):
         One that no move has confirmed counts little: it may come from a value that is no part of f, such as a penalty for what failed.
         """
         if belief.is_exact:
-            here, most = float(np.linalg.norm(belief.gradient)), CONSTANTS.unconfirmed * state.steepest
-            return (min(here, most) if most > 0.0 else here) / self._typical(state)
+            here, most = norm(belief.gradient), CONSTANTS.unconfirmed * state.steepest
+            return (min(here, most) if most > 0.0 else here) / state.typical_unit
         here = float(belief.gradient @ belief.gradient) - float(np.trace(belief.covariance))
-        way = float(np.linalg.norm(belief.centre - state.first_point))
+        way = norm(belief.centre - state.first_point)
         along = (state.fallen - self._doubt(belief)) / way if way > 0.0 else 0.0
-        return max(math.sqrt(max(here, 0.0)), along) / self._typical(state)
+        return max(math.sqrt(max(here, 0.0)), along) / state.typical_unit
 
     def _hope(self, state: ModelledState, terrain: Terrain, model: Model, rows: Linearization, gain: float) -> float:
         """What a step as long as the whole way so far might gain, by the model; looked at only where the next step gains little."""
-        way = float(np.linalg.norm(model.centre - state.first_point))
+        way = norm(model.centre - state.first_point)
         if gain > CONSTANTS.little * state.fallen or way <= state.radius:
             return gain
         return max(gain, Stepper(terrain).minimiser(model, rows, way, state.bend).gain)
@@ -222,7 +221,7 @@ class Modelled(Solver[ModelledState]):
         assert belief is not None
         if belief.grain or belief.is_plateau:
             return math.inf
-        return here.said.error * math.sqrt(max(state.surprise, 1.0)) / self._typical(state)
+        return here.said.error * math.sqrt(max(state.surprise, 1.0)) / state.typical_unit
 
     def _look(self, state: ModelledState, terrain: Terrain, here: Here, covariance: np.ndarray | None = None) -> ModelledState | None:
         """With a look as the next evaluation; None where the constraints leave no way to look along."""
@@ -231,9 +230,9 @@ class Modelled(Solver[ModelledState]):
         covariance, belief = here.slope.covariance if covariance is None else covariance, state.belief
         assert belief is not None
         if belief.is_plenty and state.k % CONSTANTS.look_elsewhere:
-            return replace(state, asked=seen_again(belief, covariance, fresh), trial=None)
+            return state.but(asked=seen_again(belief, covariance, fresh), trial=None)
         point = looked_at(terrain, here, covariance, fresh, self._reach(state), belief.is_exact)
-        return None if point is None else replace(state, asked=point, trial=None)
+        return None if point is None else state.but(asked=point, trial=None)
 
     def _any_look(self, state: ModelledState, terrain: Terrain, here: Here) -> ModelledState | None:
         """A look at what one acts on, else at what a certificate answers for."""
@@ -254,11 +253,6 @@ class Modelled(Solver[ModelledState]):
         assert state.belief is not None
         return min(state.belief.best_radius(), CONSTANTS.longest_look * state.radius)
 
-    @staticmethod
-    def _typical(state: ModelledState) -> float:
-        """The geometric mean of the units, by which gradients per unit become ordinary ones where all units are equal."""
-        return math.exp(float(np.mean(np.log(state.units))))
-
     def _terrain(self, state: ModelledState) -> Terrain:
         return Terrain.of(state.form, state.units, state.x)
 
@@ -272,7 +266,7 @@ class Modelled(Solver[ModelledState]):
                 return Status.TOO_NOISY
             if state.belief.is_flat or state.belief.is_plateau:
                 return Status.STALLED if state.fallen > 0.0 else Status.NO_REACTION
-        if float(np.linalg.norm(state.belief.centre - state.first_point)) > CONSTANTS.endless * root:
+        if norm(state.belief.centre - state.first_point) > CONSTANTS.endless * root:
             return Status.UNBOUNDED
         shortest = CONSTANTS.shortest * max(1.0, float(np.max(np.abs(state.belief.centre))))
         return Status.STALLED if state.is_stuck or state.radius < shortest else None
@@ -341,7 +335,7 @@ class Modelled(Solver[ModelledState]):
         belief, form = state.belief, state.form
         if belief is None:
             return Certified(Candidate(state.z, state.multipliers, None), math.nan, math.nan, KKT.unknown(state.feasibility))
-        terrain, typical = self._terrain(state), self._typical(state)
+        terrain = self._terrain(state)
         answer = self._answer(state, terrain)
         across = None if values is None else self._across(state, terrain, answer, len(values) // 2).seen(values, belief.noise)
         belief = belief if answer is belief.centre else belief.seen_from(answer, belief.length)
@@ -353,7 +347,7 @@ class Modelled(Solver[ModelledState]):
         pulled = form.gradient(z, gradient, multipliers)
         residual = euclidean_residual(form.region, form.regularizer, z, pulled, form.value(z))
         error = self._error(state, here) if state.is_repeated else math.inf  # values may have any noise
-        kkt = KKT(here.said.stationarity / typical, form.equalities.violation(x), residual, 2.0, True, error)
+        kkt = KKT(here.said.stationarity / state.typical_unit, form.equalities.violation(x), residual, 2.0, True, error)
         errors = multiplier_errors(rows, here.said.multipliers, belief.measured[1], across)[: len(multipliers)]
         value = belief.value + form.problem.regularizer.value(x)
         value_error = belief.value_error if state.is_repeated else math.nan
@@ -371,7 +365,7 @@ class Modelled(Solver[ModelledState]):
         if belief.is_exact or state.has_missed:
             return belief.centre
         rows = self._rows(state, terrain, belief.centre)
-        here = Here.at(terrain, rows, belief, state.radius, state.gradient_size * self._typical(state), state.surprise)
+        here = Here.at(terrain, rows, belief, state.radius, state.gradient_size * state.typical_unit, state.surprise)
         model, covered = Model(belief.centre, here.slope.gradient, belief.hessian), min(state.radius, self._longest(state))
         step = Stepper(terrain).minimiser(model, rows, covered, state.bend)
         return step.point if step.gain > 0.0 else belief.centre

@@ -10,7 +10,7 @@ import numpy as np
 from zolal.linearization import Linearization
 from zolal.solvers.auto.across import Across
 from zolal.solvers.auto.constants import CONSTANTS
-from zolal.solvers.auto.dense import spanned, taken_out
+from zolal.solvers.auto.dense import norm, spanned, taken_out
 from zolal.solvers.auto.programme import nearest, steepest
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.terrain import Terrain
@@ -114,9 +114,9 @@ class _Way(NamedTuple):
 
     @classmethod
     def down(cls, terrain: Terrain, rows: Linearization, u: np.ndarray, gradient: np.ndarray, radius: float) -> "_Way":
-        short = radius / max(float(np.linalg.norm(gradient)), 1e-300)
+        short = radius / max(norm(gradient), 1e-300)
         found = steepest(short, gradient, rows, terrain.lower - u, terrain.upper - u, radius)
-        return cls(float(np.linalg.norm(found.step)) / short, found.multipliers)
+        return cls(norm(found.step) / short, found.multipliers)
 
 
 def _along(covariance: np.ndarray, normals: np.ndarray) -> tuple[np.ndarray, float]:
@@ -244,11 +244,11 @@ def seen_again(belief: Quadratic, covariance: np.ndarray, fresh: np.ndarray) -> 
 
 def _least_known(covariance: np.ndarray, fresh: np.ndarray) -> tuple[np.ndarray, float]:
     """The direction of the largest variance, and the root of that."""
-    t, length = fresh, float(np.linalg.norm(fresh))
+    t, length = fresh, norm(fresh)
     for _ in range(POWER_STEPS):
         following = covariance @ (t / length)
-        size = float(np.linalg.norm(following))
+        size = norm(following)
         if not size > 0.0:
             break
         t, length = following, size
-    return t / float(np.linalg.norm(t)), math.sqrt(length) if t is not fresh else 0.0
+    return t / norm(t), math.sqrt(length) if t is not fresh else 0.0

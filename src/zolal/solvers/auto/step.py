@@ -15,7 +15,7 @@ from scipy.linalg import LinAlgError, eigh
 
 from zolal.errors import ConstraintError
 from zolal.linearization import Linearization
-from zolal.solvers.auto.dense import factorized
+from zolal.solvers.auto.dense import factorized, norm
 from zolal.solvers.auto.programme import Solution, solve
 from zolal.solvers.auto.terrain import Terrain
 
@@ -97,7 +97,7 @@ class Stepper:
 
         allowed: the violation of the centre, which is more than rounding where nobody has found a feasible point.
         """
-        length = float(np.linalg.norm(step))
+        length = norm(step)
         if not length > 0.0:
             return None
         for halvings in range(HALVINGS):
@@ -115,21 +115,21 @@ class Stepper:
         equal = rows.are_equalities
         scaled = rows.jacobian[equal] / rows.lengths[equal][:, None]
         if len(scaled):  # across the equalities the step is fixed, so curvature there may be anything
-            hessian = hessian + (10.0 * float(np.linalg.norm(hessian)) + 1e-300) * (scaled.T @ scaled)
-        shift = _convexity_shift(hessian, FLAT * float(np.linalg.norm(slope)) / radius)
+            hessian = hessian + (10.0 * norm(hessian) + 1e-300) * (scaled.T @ scaled)
+        shift = _convexity_shift(hessian, FLAT * norm(slope) / radius)
         lower, upper = terrain.lower - u, terrain.upper - u
         eye = np.eye(len(u))
 
         def solved(price: float) -> tuple[Solution, float]:
             found = solve(hessian + (shift + price) * eye, slope + price * away, rows, lower, upper, radius)
-            return found, float(np.linalg.norm(away + found.step))
+            return found, norm(away + found.step)
 
         found, length = solved(0.0)
-        convex = shift <= 2.0 * FLAT * float(np.linalg.norm(slope)) / radius
+        convex = shift <= 2.0 * FLAT * norm(slope) / radius
         if length <= radius:
             return found, convex
         seen = [(0.0, length)]
-        price = max(float(np.linalg.norm(slope)) / radius - shift, 1e-3 * float(np.linalg.norm(hessian)) + 1e-300) * 0.5
+        price = max(norm(slope) / radius - shift, 1e-3 * norm(hessian) + 1e-300) * 0.5
         best = found
         for _ in range(TRIES):
             found, length = solved(price)
@@ -139,7 +139,7 @@ class Stepper:
                 break
             price = _next_price(seen, radius)
         total = away + best.step
-        length = float(np.linalg.norm(total))
+        length = norm(total)
         step = best.step
         if length > 1.05 * radius and not away.any():
             step = step * (radius / length)
@@ -161,7 +161,7 @@ def _next_price(seen: list[tuple[float, float]], radius: float) -> float:
 
 def _convexity_shift(hessian: np.ndarray, floor: float) -> float:
     """What has to be added to the diagonal so that no eigenvalue is below the floor or below rounding; 0 where none is."""
-    least = floor + 1e-10 * float(np.linalg.norm(hessian)) + 1e-300
+    least = floor + 1e-10 * norm(hessian) + 1e-300
     try:
         factorized(hessian - least * np.eye(len(hessian)))
         return 0.0
@@ -183,6 +183,6 @@ def _updated(bend: np.ndarray, step: np.ndarray, change: np.ndarray) -> np.ndarr
     """The symmetric rank-one update: bend with bend step = change."""
     left = change - bend @ step
     product = float(left @ step)
-    if abs(product) <= 1e-8 * float(np.linalg.norm(left)) * float(np.linalg.norm(step)):
+    if abs(product) <= 1e-8 * norm(left) * norm(step):
         return bend
     return bend + np.outer(left, left) / product

@@ -12,6 +12,7 @@ from zolal.errors import ConstraintError
 from zolal.linearization import Linearization
 from zolal.problem import SlackForm
 from zolal.sets import Box, ConvexSet, L2Ball, NonNegative, Product, Simplex, WholeSpace
+from zolal.solvers.auto.dense import norm
 from zolal.solvers.auto.programme import nearest
 
 RESTORATIONS, HALVINGS = 60, 8
@@ -133,10 +134,10 @@ class Terrain:
 
     def _nearer_start(self, u: np.ndarray, found: np.ndarray) -> np.ndarray:
         """The feasible point, or half the way back again and again: where rows are flat, a step of Gauss and Newton goes far."""
-        way = float(np.linalg.norm(found - u))
+        way = norm(found - u)
         while way > FAR_START * np.sqrt(len(u)):
             point, left, _ = self.restored(0.5 * (u + found))
-            nearer = float(np.linalg.norm(point - u))
+            nearer = norm(point - u)
             if left > START_VIOLATION or nearer > 0.75 * way:
                 break
             found, way = point, nearer
