@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from zolal import directions, estimators, mirror, problems, regularizers, schedules, sets, solvers, theory
-    from zolal.constraints import Constraint
+    from zolal.constraints import Constraint, Simulated
     from zolal.doors.asktell import Optimizer
     from zolal.doors.minimize import minimize
     from zolal.errors import (
@@ -33,6 +33,7 @@ __all__ = [
     "Optimizer",
     "Problem",
     "Result",
+    "Simulated",
     "Status",
     "UnsupportedError",
     "ZolalError",
@@ -55,6 +56,7 @@ _HOMES = {  # of the names that are no modules; SciPy is loaded with the first o
     "Optimizer": "doors.asktell",
     "Problem": "problem",
     "Result": "result",
+    "Simulated": "constraints",
     "Status": "result",
     "bregman_step": "mirror",
     "minimize": "doors.minimize",

@@ -105,12 +105,19 @@ class Naming:
             x0=None,
             objective=Called(problem.objective, self),
             gradient=None if problem.gradient is None else Called(problem.gradient, self, derives=True),
-            constraints=[self._constraint(part) for part in as_constraints(problem.constraints, problem.dimension)],
+            constraints=[*(self._constraint(part) for part in as_constraints(problem.known, problem.dimension)), *problem.simulated],
         )
 
     def told(self, result: Result, form: SlackForm) -> Result:
         """A result with names, x as the user has it."""
-        return Result({**result, "x": self.given(result.x), "names": self.names, "constraint_names": form.equalities.row_names})
+        return Result(
+            {
+                **result,
+                "x": self.given(result.x),
+                "names": self.names,
+                "constraint_names": (*form.equalities.row_names, *form.problem.outputs.names),
+            }
+        )
 
     def _constraint(self, part: Constraint) -> Constraint:
         if is_linear(part):

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, final
 
 from zolal._array import Array, concatenate, split, to_numpy
 from zolal._checks import positive_int
-from zolal.constraints import Equalities, as_constraints, check_distinct
+from zolal.constraints import Equalities, Outputs, Simulated, as_constraints, check_distinct, parted
 from zolal.errors import InvalidArgumentError
 from zolal.mirror import Block, Euclidean, Linearization, MirrorMap
 from zolal.regularizers import BlockSum, Regularizer, Zero
@@ -18,7 +19,8 @@ from zolal.sets import ConvexSet, Product, WholeSpace
 class Problem:
     """Minimise E[F(x; xi)] + h(x) over x in X subject to known constraints (Eq. (1.1), label `p`, with slacks for inequalities).
 
-    objective: F, called as objective(x), objective(x, xi) when `sample` is given, or on rows when `vectorized`.
+    objective: F, called as objective(x), objective(x, xi) when `sample` is given, or on rows when `vectorized`. It returns a value, or a
+    value and outputs where constraints are `Simulated`.
     dimension: d. constraints: any of SciPy's forms. region: X. regularizer: h.
     sample: rng -> xi, draws one sample from a numpy.random.Generator; the same xi is used at both ends of a difference.
     gradient: the exact gradient of f, for diagnostics only. x0: a start. solution, multipliers: a known optimum.
@@ -65,11 +67,26 @@ class Problem:
         if repeated:
             raise InvalidArgumentError(f"`Problem(names=...)` must be distinct, got {repeated[0]!r} more than once.")
 
+    @property
+    def known(self) -> Any:
+        """The constraints that are known exactly."""
+        return parted(self.constraints)[0]
+
+    @property
+    def simulated(self) -> tuple[Simulated, ...]:
+        """The constraints on outputs of the objective."""
+        return parted(self.constraints)[1]
+
+    @cached_property
+    def outputs(self) -> Outputs:
+        """What the outputs of the objective must satisfy; empty where it has none."""
+        return Outputs.of(self.simulated)
+
     def equalities(self, x: Array) -> Equalities:
-        """The constraints as equalities with slacks; their shapes are checked at x."""
-        parts = [part.inside(self.region) for part in as_constraints(self.constraints, self.dimension)]
+        """The known constraints as equalities with slacks; their shapes are checked at x."""
+        parts = [part.inside(self.region) for part in as_constraints(self.known, self.dimension)]
         equalities = Equalities(tuple(parts), tuple(part.check_at(x) for part in parts))
-        check_distinct(equalities.row_names)
+        check_distinct((*equalities.row_names, *self.outputs.names))
         return equalities
 
 

@@ -12,7 +12,7 @@ from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 from zolal.constraints.base import Constraint, is_linear, linear
 from zolal.errors import InvalidArgumentError
 
-FORMS = "NonlinearConstraint, LinearConstraint, Bounds, a dict with 'type' and 'fun', or zolal.Constraint"
+FORMS = "NonlinearConstraint, LinearConstraint, Bounds, a dict with 'type' and 'fun', zolal.Constraint or zolal.Simulated"
 KINDS = (Constraint, NonlinearConstraint, LinearConstraint, Bounds, Mapping)
 KEYS = {"type", "fun", "jac", "vjp", "args", "name"}
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import Bounds, OptimizeResult
 
 from zolal._array import Array, copied, is_finite, namespace, norm, to_numpy
-from zolal._checks import positive, positive_int, shown
+from zolal._checks import is_number, positive, positive_int, shown
 from zolal.constraints import as_constraints
 from zolal.errors import InvalidArgumentError
 from zolal.evaluation.faults import FaultPolicy
@@ -55,6 +55,7 @@ class Arguments:
     checkpoint: Any = None
     resume: bool = False
     x_scale: Any = None
+    confidence: float = 0.95
     start: Result | None = None
     options: dict[str, Any] | None = None
 
@@ -86,8 +87,10 @@ def prepare(given: Arguments) -> Setup:
     if x_scale is not None:
         scale = _x_scale(x_scale, problem.dimension)
         chosen = chosen._replace(solver=_scaled(chosen.solver, method, scale))
-        parts = as_constraints(problem.constraints, problem.dimension)
-        problem = replace(problem, constraints=[part.scaled(scale) for part in parts])
+        parts = as_constraints(problem.known, problem.dimension)
+        problem = replace(problem, constraints=[*(part.scaled(scale) for part in parts), *problem.simulated])
+    if problem.simulated:
+        chosen = chosen._replace(solver=_confident(chosen.solver, method, given.confidence))
     seed, tol = _seed(given.rng), positive("minimize(tol=...)", given.tol)
     if problem.gradient is not None:
         exact_gradient(problem.gradient, x)
@@ -103,6 +106,8 @@ def prepare(given: Arguments) -> Setup:
     )
     if x_scale is not None:
         named["x_scale"] = [float(scale) for scale in np.ravel(x_scale)]
+    if problem.simulated:
+        named["confidence"] = float(given.confidence)
     if start is not None:
         named["start"] = [] if multipliers is None else multipliers.tolist()
     return Setup(problem, chosen, first, budget, tol, policy, named, given.callback, given.rng is not None, naming, x, least, multipliers)
@@ -149,6 +154,16 @@ def _scaled(solver: Any, method: str, x_scale: np.ndarray) -> Any:
     if not isinstance(solver, Auto):
         raise InvalidArgumentError(f"`x_scale` goes with method 'auto'; method {method!r} treats all variables alike.")
     return replace(solver, x_scale=x_scale)
+
+
+def _confident(solver: Any, method: str, confidence: Any) -> Any:
+    if not is_number(confidence) or not 0.5 <= confidence < 1.0:
+        raise InvalidArgumentError(f"`confidence` must be a number from 0.5 to below 1, got {confidence!r}.")
+    if not isinstance(solver, Auto):
+        raise InvalidArgumentError(
+            f"`Simulated` constraints go with method 'auto'; method {method!r} needs to know its constraints exactly."
+        )
+    return replace(solver, confidence=float(confidence))
 
 
 def _whole_problem(problem: Problem, given: Arguments) -> Problem:

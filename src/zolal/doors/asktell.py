@@ -10,11 +10,12 @@ import numpy as np
 
 from zolal._array import Array
 from zolal._checks import require
+from zolal.constraints import Outputs
 from zolal.doors.arguments import Arguments, prepare
 from zolal.doors.minimize import with_parameters
 from zolal.errors import InvalidArgumentError, ObjectiveError
 from zolal.estimators.base import Queries, SampleKey
-from zolal.evaluation.evaluate import as_value, draw_sample
+from zolal.evaluation.evaluate import answered, draw_sample, read
 from zolal.evaluation.faults import Answer
 from zolal.naming import NAMELESS, Naming
 from zolal.problem import Problem
@@ -113,6 +114,7 @@ class Optimizer:
         checkpoint: Any = None,
         resume: bool = False,
         x_scale: Any = None,
+        confidence: float = 0.95,
         start: Result | None = None,
         options: dict[str, Any] | None = None,
     ) -> None:
@@ -140,7 +142,8 @@ class Optimizer:
         for key in values:
             if key not in wanted:
                 raise InvalidArgumentError(f"`tell(values)` must name queries that await a value, got {key!r}.")
-        answers = [_answer(wanted[key], value) for key, value in values.items()]
+        outputs = self._session.setup.problem.outputs
+        answers = [_answer(wanted[key], value, outputs) for key, value in values.items()]
         for answer in answers:
             self._session.hear(answer)
         try:
@@ -185,15 +188,15 @@ class Optimizer:
         return f"{'check' if self._session.checking else 'step'}-{self._session.batches}-{i}"
 
 
-def _answer(i: int, value: Any) -> Answer:
+def _answer(i: int, value: Any, outputs: Outputs) -> Answer:
     if value is None:
         return Answer(i, math.nan, "No value was told.")
     try:
-        number = as_value(value)
+        number, more = read(outputs, value)
     except ObjectiveError as error:
         raise InvalidArgumentError(str(error).replace("The objective must return", "`tell(values)` must hold")) from None
-    finite = math.isfinite(number)
-    return Answer(i, number, None if finite else f"The value told is {number}.", answered=not finite)
+    answer = answered(outputs, i, number, more)
+    return answer if math.isfinite(number) else answer._replace(failure=f"The value told is {number}.")
 
 
 def _nobody(*args: Any) -> Any:

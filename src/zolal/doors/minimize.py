@@ -43,6 +43,7 @@ def minimize(
     checkpoint: Any = None,
     resume: bool = False,
     x_scale: Any = None,
+    confidence: float = 0.95,
     start: Result | None = None,
     options: dict[str, Any] | None = None,
 ) -> Result:
@@ -56,6 +57,7 @@ def minimize(
     bounds: Bounds, pairs (low, high) or None, or a dict {name: (low, high) or None}, as X; or `region`, a set of `zolal.sets`.
     constraints: NonlinearConstraint, LinearConstraint, Bounds, SLSQP dicts, `zolal.Constraint`, a sequence of these, or a dict
         {name: constraint}. They are known exactly and cost no evaluation. Inequalities get slacks. A given derivative is checked once.
+        `zolal.Simulated` bounds what fun itself reports: fun then returns (value, outputs), one output per bound, or a dict by names.
     regularizer: h, of `zolal.regularizers`.
     sample: draws xi from a numpy Generator; the same xi is then used at both ends of each difference, which removes most noise.
     gradient: the exact gradient of f where it is known; used for the final KKT measures only.
@@ -80,6 +82,7 @@ def minimize(
     x_scale: for method "auto", the size of a typical change of each variable, a number, one per variable, or a dict by name; unless
         given, it comes from the bounds and from x0. Worth giving where variables have different units and neither says so. The numerical
         derivatives of constraints take steps relative to it, too.
+    confidence: with which simulated outputs are to keep their bounds at the returned point, where their values have noise.
     start: a result to go on from, instead of x0. Its x is carried over, and its multipliers to "mdlal"; everything else is learned
         anew, and evaluations are counted from 0.
     options: of the method, see `AutoOptions`, `MDLALOptions`, `MultiStageOptions`, `SZOConExOptions`, ... in `zolal.methods`.

@@ -12,6 +12,7 @@ import numpy as np
 
 from zolal._array import to_numpy
 from zolal._checks import shown
+from zolal.constraints import Outputs
 from zolal.errors import ObjectiveError, SampleError
 from zolal.estimators.base import Queries, SampleKey
 from zolal.evaluation.faults import Answer, Evaluation, Ledger
@@ -79,8 +80,8 @@ def evaluate(
 
 
 def objective_alone(problem: Problem) -> Problem:
-    """What a worker needs of a problem: it evaluates and knows of no constraints."""
-    return Problem(problem.objective, problem.dimension, sample=problem.sample, vectorized=problem.vectorized)
+    """What a worker needs of a problem: it evaluates and knows of no constraints but which outputs there are."""
+    return Problem(problem.objective, problem.dimension, problem.simulated, sample=problem.sample, vectorized=problem.vectorized)
 
 
 def answer_queries(problem: Problem, batch: Queries, indices: Sequence[int]) -> list[Answer]:
@@ -93,10 +94,10 @@ def _answer_one(problem: Problem, batch: Queries, i: int) -> Answer:
         args = [batch.point(i)]
         if problem.sample is not None:
             args.append(draw_sample(problem.sample, batch.query(i).sample))
-        value = as_value(problem.objective(*args))
+        value, outputs = read(problem.outputs, problem.objective(*args))
     except Exception as error:
         return _failed(i, error)
-    return Answer(i, value, _not_finite(value), answered=not np.isfinite(value))
+    return answered(problem.outputs, i, value, outputs)
 
 
 def _answer_block(problem: Problem, batch: Queries, indices: Sequence[int]) -> list[Answer]:
@@ -104,14 +105,36 @@ def _answer_block(problem: Problem, batch: Queries, indices: Sequence[int]) -> l
         args: list[Any] = [batch.rows(indices)]
         if problem.sample is not None:
             args.append([draw_sample(problem.sample, batch.query(i).sample) for i in indices])
-        values = to_numpy(problem.objective(*args))
+        values, outputs = _read_rows(problem.outputs, problem.objective(*args), len(indices))
         if values.shape != (len(indices),) or values.dtype.kind not in "biuf":
             raise ObjectiveError(
                 f"The vectorized objective must return {len(indices)} real numbers, got shape {values.shape} of dtype {values.dtype}."
             )
     except Exception as error:
         return [_failed(i, error) for i in indices]
-    return [Answer(i, float(value), _not_finite(value), answered=not np.isfinite(value)) for i, value in zip(indices, values, strict=True)]
+    return [answered(problem.outputs, i, float(v), tuple(more)) for i, v, more in zip(indices, values, outputs.tolist(), strict=True)]
+
+
+def read(outputs: Outputs, given: Any) -> tuple[float, tuple[float, ...]]:
+    """What the objective returned: its value, and its outputs where constraints ask for some."""
+    if not len(outputs):
+        return as_value(given), ()
+    value, more = outputs.parted(given)
+    return as_value(value), outputs.read(more)
+
+
+def _read_rows(outputs: Outputs, given: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The same for several rows at once."""
+    if not len(outputs):
+        return to_numpy(given), np.empty((count, 0))
+    values, more = outputs.parted(given)
+    return to_numpy(values), outputs.rows(more, count)
+
+
+def answered(outputs: Outputs, i: int, value: float, more: tuple[float, ...]) -> Answer:
+    """The answer to the i-th query; a number that is not finite makes it a failure."""
+    wrong = _not_finite(value) or outputs.not_finite(more)
+    return Answer(i, value if wrong is None or not np.isfinite(value) else np.nan, wrong, answered=wrong is not None, outputs=more)
 
 
 def draw_sample(sample: Callable[[Any], Any], key: SampleKey) -> Any:
@@ -131,6 +154,8 @@ def as_value(value: Any) -> float:
     except ValueError:  # a ragged list
         array = np.asarray([value, None], dtype=object)[:1]
     if array.size != 1 or array.dtype.kind not in "biuf":
+        if isinstance(value, tuple) and len(value) == 2:
+            raise ObjectiveError(f"The objective returned a pair, {shown(value)}; outputs beside a value go with `Simulated` constraints.")
         got = f"shape {array.shape}" if array.size != 1 else shown(value)
         raise ObjectiveError(f"The objective must return one real number, got {got} of dtype {array.dtype}.")
     return float(array.reshape(-1)[0])

@@ -24,6 +24,7 @@ class Answer(NamedTuple):
     answered: bool = False  # the function gave a value, which is not finite: outside of its domain perhaps, no accident
     mistake: bool = False  # an exception that a slip of the pen makes, such as a NameError; at the first call nobody wants to go on
     error: BaseException | None = None  # what the function raised, where it can be had
+    outputs: tuple[float, ...] = ()  # what it reported beside its value, where constraints ask for that
 
 
 @final
@@ -74,6 +75,12 @@ class Evaluation:
     status: Status = Status.EVALUATION_FAILED
     raising: bool = False
     error: BaseException | None = None
+    outputs: np.ndarray | None = None  # one row per value, where constraints ask for some
+
+    @property
+    def told(self) -> np.ndarray:
+        """What a solver is told: the values; with outputs a row for each evaluation, its value first."""
+        return self.values if self.outputs is None else np.column_stack([self.values, self.outputs])
 
 
 @dataclass(eq=False)
@@ -90,6 +97,7 @@ class Ledger:
     values: np.ndarray = field(init=False)
     settled: np.ndarray = field(init=False)
     attempts: np.ndarray = field(init=False)
+    outputs: np.ndarray | None = None
     count: int = 0
     end: dict[str, Any] | None = None  # why the batch cannot be used
 
@@ -116,7 +124,7 @@ class Ledger:
         again = (self.attempts > 0) & ~np.isfinite(self.values)
         new = Ledger(self.batch, self.policy, self.spare - int(again.sum()), self.is_first)
         for i in np.flatnonzero(np.isfinite(self.values)).tolist():
-            new.receive(Answer(i, float(self.values[i])))
+            new.receive(Answer(i, float(self.values[i]), outputs=() if self.outputs is None else tuple(self.outputs[i].tolist())))
         new.count = self.count
         if new.spare < 0:
             new._end(Status.MAX_EVALUATIONS.sentence, status=Status.MAX_EVALUATIONS)
@@ -131,6 +139,7 @@ class Ledger:
             return False
         if answer.failure is None:
             self.values[i], self.settled[i] = answer.value, True  # also after the end: who goes on from here need not ask again
+            self._keep(i, answer.outputs)
             return False
         if self.end is not None:
             return False
@@ -147,6 +156,13 @@ class Ledger:
             self.spare -= not answer.lost
             return True
         return self._give_up(i, answer.failure, answer.error)
+
+    def _keep(self, i: int, outputs: tuple[float, ...]) -> None:
+        if not outputs:
+            return
+        if self.outputs is None:
+            self.outputs = np.full((len(self.batch), len(outputs)), np.nan)
+        self.outputs[i] = outputs
 
     def interrupt(self) -> None:
         """End the batch because the user asked to."""
@@ -168,4 +184,4 @@ class Ledger:
 
     @property
     def evaluation(self) -> Evaluation:
-        return Evaluation(self.values, self.count, **(self.end or {}))
+        return Evaluation(self.values, self.count, outputs=self.outputs, **(self.end or {}))

@@ -38,7 +38,7 @@ def scaled(problem: Problem, objective: float = 1.0, variables: float | np.ndarr
     return dataclasses.replace(
         problem,
         objective=lambda y, *xi: a * fun(y / b, *xi),
-        constraints=[_scaled_constraint(part, b, c) for part in as_constraints(problem.constraints, problem.dimension)],
+        constraints=[_scaled_constraint(part, b, c) for part in as_constraints(problem.known, problem.dimension)],
         region=scaled_set(problem.region, b),
         regularizer=scaled_regularizer(problem.regularizer, a, b),
         gradient=None if gradient is None else lambda y: a / b * gradient(y / b),

@@ -53,7 +53,7 @@ def certify(
     Whatever fails here ends in `stop` and in NaN where a number is missing; the point is never lost.
     """
     x = form.variables(candidate.z)
-    if known is not None and form.problem.gradient is None:
+    if known is not None and (form.problem.gradient is None or known.reports is not None):
         return Certificate(known.fun, known.fun_error, known.kkt, evaluation.count)
     stop = None if evaluation.failure is None else Stop(evaluation.status, evaluation.failure)
     fresh = batch if stop is None else None

@@ -62,7 +62,7 @@ def conversation(
                 if evaluation.malformed:
                     raise ObjectiveError(evaluation.failure)
                 return Outcome(state, Stop(evaluation.status, evaluation.failure), nfev, _known(batch, evaluation))
-            following = solver.tell(state, evaluation.values)
+            following = solver.tell(state, evaluation.told)
         except ConstraintError as error:
             return Outcome(state, Stop(Status.CONSTRAINT_FAILED, str(error)), nfev)
         except (InvalidArgumentError, ObjectiveError) as error:

@@ -24,7 +24,7 @@ from zolal.runs.interrupts import Interrupts
 from zolal.runs.loop import Outcome, conversation
 from zolal.runs.recording import Recorder
 from zolal.runs.stopping import Callback, Infeasible, MaxEvaluations, MaxIterations, ResidualBelow, SolverEnds, Stop, StoppingRule
-from zolal.runs.verdict import Point, has_moved, message, refined, too_few_evaluations, violation
+from zolal.runs.verdict import Point, Told, has_moved, message, refined, too_few_evaluations, violation
 from zolal.solvers.base import Candidate, Certified, State
 
 FAILURES = (
@@ -70,6 +70,11 @@ class Setup:
         x = self.start.x if self.x0 is None else self.x0
         start, least = begun(self.method.solver, self.problem, x, seed, self.tol, self.multipliers)
         return replace(self, start=start, least=least)
+
+    @property
+    def confidence(self) -> float:
+        """With which outputs are to keep their bounds."""
+        return float(self.parameters.get("confidence", 0.0))
 
     @property
     def maxfev(self) -> int:
@@ -198,10 +203,15 @@ class Session:
     def _rule(self, start: Snapshot) -> StoppingRule:
         setup = self.setup
         rule: StoppingRule = ResidualBelow(setup.tol, start.earliest)
-        rule = rule | Infeasible(setup.tol, setup.start.feasibility, setup.least is not None) | SolverEnds() | MaxEvaluations(setup.budget)
+        rule = rule | Infeasible(setup.tol, self._begun_outside, setup.least is not None) | SolverEnds() | MaxEvaluations(setup.budget)
         if setup.method.max_iterations is not None:
             rule = MaxIterations(setup.method.max_iterations) | rule
         return rule if setup.callback is None else Callback(setup.callback, after=start.state.k) | rule
+
+    @property
+    def _begun_outside(self) -> float:
+        """By how much the start violates the constraints; how long outputs take to hold is left to the budget."""
+        return 0.0 if self.setup.problem.simulated else self.setup.start.feasibility
 
     def _recorded(self, state: State, nfev: int, fun: float, stage: int) -> None:
         self.recorder(state, nfev, fun, stage)
@@ -232,7 +242,7 @@ class Session:
     def _summary(self, outcome: Outcome[Any], batch: Queries | None = None, evaluation: Evaluation = NOTHING) -> Result:
         state, stop, setup = outcome.state, outcome.stop, self.setup
         solver, form = setup.method.solver, state.form
-        known = solver.certified(state, None if batch is None or evaluation.failure else evaluation.values)
+        known = solver.certified(state, None if batch is None or evaluation.failure else evaluation.told)
         candidate = known.candidate if known else solver.best(state) if stop.status in FAILURES else solver.output(state)
         fresh = batch if isinstance(batch, QueryBatch) else None
         certificate = certify(form, candidate, *solver.measures_at(state), fresh, evaluation, known)
@@ -240,15 +250,17 @@ class Session:
             stop = certificate.stop
         x = form.variables(candidate.z)
         limit, deviations = solver.stationarity_tolerance(state, setup.tol), known.deviations if known else 1.0
-        point = Point(x, violation(form, x), certificate.kkt, setup.tol, limit, deviations)
-        success, diagnosis = stop.status not in UNCHECKED and point.is_solution, solver.diagnosis(state)
+        reports = known.reports if known else None
+        told = Told.of(setup.problem.outputs, reports, setup.tol, setup.confidence)
+        point = Point(x, max(violation(form, x), told.violation), certificate.kkt, setup.tol, limit, deviations)
+        success, diagnosis = stop.status not in UNCHECKED and point.is_solution and told.holds, solver.diagnosis(state)
         if diagnosis is Status.TOO_NOISY:
             success = False  # whatever tol is relative to, is noise
-        infeasible = solver.restores and setup.start.feasibility > setup.tol and point.maxcv > setup.tol
+        infeasible = told.is_broken or (solver.restores and self._begun_outside > setup.tol and point.maxcv > setup.tol)
         moved = has_moved(x, setup.start.x if setup.x0 is None else setup.x0)
         too_few = too_few_evaluations(outcome.nfev, setup.problem.dimension)
         status = refined(stop.status, success, moved, diagnosis, infeasible, bool(too_few))
-        if status is Status.INFEASIBLE:
+        if status is Status.INFEASIBLE and not setup.problem.simulated:
             candidate, certificate, point = self._least_violating(candidate, certificate, point)
         reason = stop.sentence if status is stop.status else status.sentence
         more = ("" if moved else too_few, solver.advice(state)) if status is Status.MAX_EVALUATIONS else ()
@@ -261,10 +273,11 @@ class Session:
             nit=state.k,
             success=success,
             status=status,
-            message=message(reason, form, point, advice),
+            message=message(reason, form, point, advice, told),
             maxcv=point.maxcv,
-            multipliers=form.equalities.user_multipliers(candidate.multipliers),
-            multiplier_errors=_errors(known, form.equalities.num_rows),
+            multipliers=told.after(form.equalities.user_multipliers(candidate.multipliers), "multipliers"),
+            multiplier_errors=told.after(_errors(known, form.equalities.num_rows), "multiplier_errors"),
+            outputs=told.table,
             kkt=certificate.kkt,
             stationarity_limit=limit,
             trace=self.recorder.trace,

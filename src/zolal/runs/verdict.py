@@ -1,15 +1,18 @@
 """What a run is told to be at its end: a status, whether it is a success, and what to do."""
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from zolal._array import Array, to_numpy
+from zolal._array import Array, concatenate, like, to_numpy
+from zolal.constraints import Outputs
 from zolal.errors import ConstraintError
 from zolal.kkt import KKT
 from zolal.problem import SlackForm
-from zolal.result import Status
+from zolal.result import Status, with_error
+from zolal.solvers.base import Reports
 
 UNFINISHED = (Status.MAX_EVALUATIONS, Status.MAX_ITERATIONS, Status.STALLED)  # ends whose cause may be told
 SAME = 1e-12  # relative: a point that is the start
@@ -28,6 +31,84 @@ class Point(NamedTuple):
     @property
     def is_solution(self) -> bool:
         return self.kkt.below(self.tol, self.limit, self.deviations) and self.maxcv <= self.tol
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What can be said of the outputs at the returned point. probabilities: that each keeps its bounds to tol."""
+
+    outputs: Outputs
+    reports: Reports | None
+    probabilities: np.ndarray
+    confidence: float
+
+    @classmethod
+    def of(cls, outputs: Outputs, reports: Reports | None, tol: float, confidence: float) -> "Told":
+        unknown = np.zeros(len(outputs))
+        return cls(outputs, reports, unknown if reports is None else reports.probabilities(outputs, tol), confidence)
+
+    @property
+    def holds(self) -> bool:
+        """Whether all outputs keep their bounds with the confidence that was asked for, however their errors depend on each other."""
+        return not len(self.outputs) or 1.0 - float(np.sum(1.0 - self.probabilities)) >= self.confidence
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether some output surely violates its bounds."""
+        return self.reports is not None and bool(np.any(self.probabilities < 1.0 - self.confidence))
+
+    @property
+    def excess(self) -> np.ndarray:
+        return np.zeros(0) if self.reports is None else self.outputs.excess(self.reports.values)
+
+    @property
+    def violation(self) -> float:
+        """The largest, as believed."""
+        return float(np.max(np.abs(self.excess), initial=0.0))
+
+    def after(self, known: Any, name: str) -> Any:
+        """What is known of the known constraints, and then of the outputs."""
+        if not len(self.outputs):
+            return known
+        more = np.full(len(self.outputs), np.nan) if self.reports is None else getattr(self.reports, name)
+        return concatenate([known, like(more, known)])
+
+    @property
+    def table(self) -> list[dict[str, Any]]:
+        """One row per output; none before anything was evaluated."""
+        if self.reports is None:
+            return []
+        columns = dict(
+            value=self.reports.values,
+            lower=self.outputs.lower,
+            upper=self.outputs.upper,
+            violation=np.abs(self.excess),
+            multiplier=self.reports.multipliers,
+            error=self.reports.errors,
+            probability=self.probabilities,
+        )
+        return [
+            dict(name=name, row=0) | {key: float(column[j]) for key, column in columns.items()} for j, name in enumerate(self.outputs.names)
+        ]
+
+    @property
+    def sentence(self) -> str:
+        """How the outputs stand, the worst of them by its name."""
+        if self.reports is None:
+            return "nothing is known of the outputs"
+        worst = int(np.argmin(self.probabilities))
+        value, chance = (
+            with_error(float(self.reports.values[worst]), float(self.reports.errors[worst]) or math.nan),
+            self.probabilities[worst],
+        )
+        if self.holds:
+            return f"all outputs hold with probability {max(1.0 - float(np.sum(1.0 - self.probabilities)), 0.0):.3g}"
+        gap, name = float(self.excess[worst]), self.outputs.names[worst]
+        if gap:
+            bound = self.outputs.upper[worst] if gap > 0.0 else self.outputs.lower[worst]
+            return f"output {name!r} is {value}, {abs(gap):.3g} {'above' if gap > 0.0 else 'below'} its bound {bound:.6g}"
+        return f"output {name!r} is {value} and holds with probability {chance:.3g}, less than is asked for ({self.confidence:g})"
 
 
 def refined(status: Status, success: bool, moved: bool, diagnosis: Status | None, infeasible: bool, too_few: bool) -> Status:
@@ -61,13 +142,22 @@ def violation(form: SlackForm, x: Array) -> float:
         return math.nan
 
 
-def message(reason: str, form: SlackForm, point: Point, advice: str) -> str:
+def message(reason: str, form: SlackForm, point: Point, advice: str, told: Told) -> str:
     """Why the run ended, how good the point is, and what to do."""
-    words = f"{reason} {_feasible(form, point)}; {_stationary(point)}."
+    words = f"{reason} {_feasible(form, point, told)}; {_stationary(point)}."
     return f"{words} {advice}" if advice else words
 
 
-def _feasible(form: SlackForm, point: Point) -> str:
+def _feasible(form: SlackForm, point: Point, told: Told) -> str:
+    if len(told.outputs):
+        sentence = told.sentence
+        if form.equalities.num_rows == 0:
+            return sentence[:1].upper() + sentence[1:]
+        return f"{_known(form, point._replace(maxcv=violation(form, point.x)))}; {sentence}"
+    return _known(form, point)
+
+
+def _known(form: SlackForm, point: Point) -> str:
     if form.equalities.num_rows == 0:
         return "There are no constraints"
     if math.isnan(point.maxcv):

@@ -5,11 +5,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from zolal._array import Array
+from zolal.constraints import Outputs
 from zolal.estimators.base import Memory, Queries
 from zolal.kkt import KKT
 from zolal.problem import Problem, SlackForm
@@ -24,11 +26,28 @@ class Candidate(NamedTuple):
     gradient: Array | None
 
 
+class Reports(NamedTuple):
+    """What is known of the outputs at a point: one entry per output. errors: standard errors."""
+
+    values: np.ndarray
+    errors: np.ndarray
+    multipliers: np.ndarray
+    multiplier_errors: np.ndarray
+
+    def probabilities(self, outputs: Outputs, tol: float) -> np.ndarray:
+        """That each output keeps its bounds to tol."""
+        low, high = outputs.lower - tol - self.values, outputs.upper + tol - self.values
+        certain = ((low <= 0.0) & (high >= 0.0)).astype(float)
+        normal, errors = NormalDist(), np.where(self.errors > 0.0, self.errors, 1.0)
+        doubtful = [normal.cdf(b / e) - normal.cdf(a / e) for a, b, e in zip(low, high, errors, strict=True)]
+        return np.where(self.errors > 0.0, doubtful, certain)
+
+
 class Certified(NamedTuple):
     """A candidate with what a solver knows of it by itself, without fresh evaluations.
 
     fun: f(x) + h(x) with its standard error. kkt: the measures at x. multiplier_errors: standard errors, one per row.
-    deviations: the standard errors that are added to a stationarity before it counts as small.
+    deviations: the standard errors that are added to a stationarity before it counts as small. reports: of outputs, where there are any.
     """
 
     candidate: Candidate
@@ -37,6 +56,7 @@ class Certified(NamedTuple):
     kkt: KKT
     multiplier_errors: np.ndarray | None = None
     deviations: float = 1.0
+    reports: Reports | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,6 +35,8 @@ def fingerprint(setup: Setup) -> dict[str, str]:
         "constraints": (tuple(equalities.row_counts), *bounds, values),
         "seed": setup.seed,
     }
+    if problem.simulated:
+        parts["outputs"] = (problem.outputs.lower, problem.outputs.upper, problem.outputs.noisy)
     told = {name: described(value) for name, value in parts.items()}
     told["constraints"] = told["constraints"].replace("tuple", f"{equalities.num_rows} rows")
     chosen = {name: value for name, value in setup.parameters.items() if name != "options"}

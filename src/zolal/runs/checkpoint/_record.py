@@ -39,7 +39,8 @@ def constraint_table(result: Result, form: SlackForm) -> list[dict[str, Any]]:
     try:
         columns = form.equalities.row_values(result.x)._asdict() | dict(multiplier=result.multipliers)
     except ConstraintError:
-        return []
+        return list(result.get("outputs", ()))
     parts = zip(form.equalities.parts, form.equalities.row_counts, strict=True)
     labels = [dict(name=part.name, row=row) for part, count in parts for row in range(count)][:TABLE_ROWS]
-    return [label | {key: float(column[i]) for key, column in columns.items()} for i, label in enumerate(labels)]
+    known = [label | {key: float(column[i]) for key, column in columns.items()} for i, label in enumerate(labels)]
+    return known + list(result.get("outputs", ()))

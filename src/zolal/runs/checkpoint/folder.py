@@ -76,6 +76,8 @@ class RunFolder:
         if self.replaying:
             return
         line: dict[str, Any] = {"b": session.batches, "check": session.checking, "i": answer.query, "v": answer.value}
+        if answer.outputs:
+            line["o"] = answer.outputs
         if answer.failure is not None:
             line |= {"failure": answer.failure} | {name: getattr(answer, name) for name in KINDS}
             failed = {"iteration": session.state.k, "batch": session.batches, "query": answer.query, "failure": answer.failure}
@@ -168,7 +170,7 @@ class RunFolder:
             else:
                 value = number(line["v"])
                 told = (line.get("failure"), *(line.get(name, False) for name in KINDS))
-                session.hear(Answer(line["i"], value, *told))
+                session.hear(Answer(line["i"], value, *told)._replace(outputs=tuple(map(number, line.get("o", ())))))
             if not session.ledger.failed:
                 session.settle()
         self.replaying = False

@@ -59,6 +59,12 @@ class Constants:
     noisy_surprise_memory: float = 0.95  # with noise, which surprises by itself
     most_surprise: float = 100.0  # squares of standard deviations that one value may count
 
+    # outputs of the simulator
+    overpriced: float = 1.5  # of a multiplier: what a unit of violation costs
+    price_memory: float = 0.8  # per step: how fast a price falls that was too high
+    bought: float = 0.7  # of what violations fall by: f rises by no more in a step, or prices are raised
+    eased: float = 0.8  # of Delta: what a step may spend on coming nearer to where outputs hold
+
     # the judge
     accepted: float = 0.1  # of the foretold gain
     good: float = 0.7  # of the foretold gain, after which Delta grows

@@ -12,24 +12,31 @@ from zolal.solvers.auto.state import ModelledState
 
 
 def judged(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledState:
-    """After one value at u, or several. What is not finite or absurdly large is a rejected step, and no part of the belief."""
-    belief, trial = state.belief, state.trial
+    """After one value at u, or several, with outputs one row each.
+
+    What is not finite or absurdly large is a rejected step, and no part of the belief.
+    """
+    belief, trial, reported = state.belief, state.trial, state.reported
     assert belief is not None
-    values = _usable(values)
+    values, outputs = _usable(values)
     value = float(values.mean()) if len(values) else math.nan
     if not math.isfinite(value) or _is_absurd(value, belief.values):
         shorter = CONSTANTS.retreat * min(state.radius, norm(u - belief.centre))
         accident = trial is None and state.missing == 0  # one look may fail by chance
         return state.but(radius=state.radius if accident else shorter, failures=0, missing=state.missing + 1, has_missed=True)
     state = state.but(missing=0)
-    noise = 0.0 if belief.is_exact else belief.noise
-    margin = CONSTANTS.noise_margin * noise
-    fallen = belief.value - value
-    foretold = belief.foretold(u)
-    variance = foretold.value_deviation**2 + (noise or belief.rounding) ** 2 / len(values)
-    square = (fallen + foretold.change) ** 2 / max(variance, 1e-300)
-    kept = CONSTANTS.surprise_memory if belief.is_exact else CONSTANTS.noisy_surprise_memory
-    state = state.but(surprise=kept * state.surprise + (1.0 - kept) * min(square, CONSTANTS.most_surprise))
+    margin = CONSTANTS.noise_margin * state.noise
+    fallen, square = state.merit - value, belief.surprise(u, value, len(values))
+    if reported is not None:
+        fallen -= reported.cost(outputs.mean(axis=0))
+        others = reported.surprises(u, outputs.mean(axis=0), len(values))
+        square = (square + sum(others)) / (1 + len(others))
+        state = state.but(reported=reported.told(u, outputs))
+    kept = CONSTANTS.surprise_memory if state.is_exact else CONSTANTS.noisy_surprise_memory
+    surprise = kept * state.surprise + (1.0 - kept) * min(square, CONSTANTS.most_surprise)
+    state = state.but(surprise=surprise)
+    if state.reported is not None:
+        state = state.but(reported=replace(state.reported, surprise=surprise))
     state, grown = _without_odd_start(state, belief.told(u, values))
     if trial is None:
         better = fallen > 2.0 * margin
@@ -51,24 +58,32 @@ def repeated(state: ModelledState, values: np.ndarray) -> ModelledState:
     """After more values at the centre: where they are the old one there is no noise, else a few more tell how much."""
     belief = state.belief
     assert belief is not None
-    values = np.array([value for value in _usable(values) if not _is_absurd(value, belief.values)])
+    values, outputs = _usable(values)
+    sane = np.array([not _is_absurd(value, belief.values) for value in values], dtype=bool)
+    values, outputs = values[sane], outputs[sane]
     if not len(values):
         return state.but(repeats=0, unanswered=state.unanswered + 1, has_missed=True)
-    if belief.is_exact and (values == belief.value_there).all():
-        return state.but(repeats=0, is_repeated=True)
-    state = state.but(belief=belief.repeated(values), repeats=0, is_repeated=True, missing=0)
-    if not belief.is_exact:
+    was_exact = state.is_exact
+    if state.reported is not None:
+        state = state.but(reported=state.reported.repeated(outputs))
+    if not (belief.is_exact and (values == belief.value_there).all()):
+        state = state.but(belief=belief.repeated(values))
+    state = state.but(repeats=0, is_repeated=True, missing=0)
+    if state.is_exact or not was_exact:
         return state
     return state.but(repeats=CONSTANTS.repeats - 2, surprise=1.0, gradient_size=0.0)  # what slopes seemed to be, was noise
 
 
 def _settled(state: ModelledState, belief: Quadratic, centre: np.ndarray, radius: float) -> ModelledState:
     """With the belief in the frame of the centre and of the radius; it is built anew only where one of them has changed much."""
-    if not belief.is_exact:  # as far as the noise hides what the model misses, a smaller region is no safer
-        radius = max(radius, min(CONSTANTS.look_radius * belief.best_radius(), CONSTANTS.growth * state.radius))
+    state = state.but(belief=belief)
+    if not state.is_exact:  # as far as the noise hides what the model misses, a smaller region is no safer
+        radius = max(radius, min(CONSTANTS.look_radius * state.best_radius, CONSTANTS.growth * state.radius))
     ratio = radius / belief.length
     same = centre is belief.centre and 0.25 < ratio < 4.0
     belief = belief.fitted() if same and not belief.is_full else belief.moved(centre, radius)
+    if state.reported is not None:
+        state = state.but(reported=state.reported.settled(belief.centre, belief.length, same))
     return state.but(belief=belief, radius=radius)
 
 
@@ -96,8 +111,11 @@ def _without_odd_start(state: ModelledState, belief: Quadratic) -> tuple[Modelle
     return state.but(first_value=float(np.max(others)), gradient_size=0.0, surprise=1.0), rest.fitted()
 
 
-def _usable(values: np.ndarray) -> np.ndarray:
-    return values[np.isfinite(values) & (np.abs(values) < CONSTANTS.largest_value)]
+def _usable(told: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The values that are numbers of a sane size, and their outputs, one row each."""
+    rows = told.reshape(len(told), -1)
+    rows = rows[(np.isfinite(rows) & (np.abs(rows) < CONSTANTS.largest_value)).all(axis=1)]
+    return rows[:, 0], rows[:, 1:]
 
 
 def _is_absurd(value: float, others: np.ndarray) -> bool:

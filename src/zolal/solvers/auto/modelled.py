@@ -1,7 +1,7 @@
 """The solver for few variables: a belief about f, steps over the exact constraints, a judge, and a certificate from the belief itself."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -18,14 +18,16 @@ from zolal.result import Status
 from zolal.solvers.auto.across import Across
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import norm
+from zolal.solvers.auto.eased import eased
 from zolal.solvers.auto.judge import judged, repeated
 from zolal.solvers.auto.plan import Here, looked_at, multiplier_errors, seen_again
 from zolal.solvers.auto.quadratic import Quadratic
+from zolal.solvers.auto.reported import Reported
 from zolal.solvers.auto.scale import units
 from zolal.solvers.auto.state import ModelledState, Trial
-from zolal.solvers.auto.step import Model, Stepper
+from zolal.solvers.auto.step import Model, Step, Stepper
 from zolal.solvers.auto.terrain import Terrain, described
-from zolal.solvers.base import Candidate, Certified, Solver, once_per_state
+from zolal.solvers.base import Candidate, Certified, Reports, Solver, once_per_state
 
 SHORT = 1e-5  # of a unit: how far the points of the final check lie from the answer where there is no noise
 CHECK_STREAM = 1  # samples of the final check are none of the run's
@@ -36,10 +38,11 @@ CHECK_STREAM = 1  # samples of the final check are none of the run's
 class Modelled(Solver[ModelledState]):
     """A trust-region method with a posterior over quadratics and exact constraints (docs/algorithm.md). Not in the paper.
 
-    x_scale: the units of the variables, where they are given.
+    x_scale: the units of the variables, where they are given. confidence: with which the outputs that come with f are to keep their bounds.
     """
 
     x_scale: Any = None
+    confidence: float = 0.95
 
     @staticmethod
     def can_take(problem: Problem) -> bool:
@@ -91,19 +94,31 @@ class Modelled(Solver[ModelledState]):
         values, terrain = np.asarray(values, dtype=float), self._terrain(state)
         state = state.but(k=state.k + 1)
         if state.belief is None:
-            value = float(np.clip(values[0], -CONSTANTS.largest_value, CONSTANTS.largest_value))
-            if value != values[0] and state.k == 1:
+            first = values.reshape(len(values), -1)[0]
+            kept = np.clip(first, -CONSTANTS.largest_value, CONSTANTS.largest_value)
+            if (kept != first).any() and state.k == 1:
                 return state  # one odd value may come by chance
-            return self._planned(state.but(first_value=value, belief=Quadratic.start(state.asked, value, state.radius)), terrain)
+            return self._planned(self._begun(state, float(kept[0]), kept[1:]), terrain)
         if state.repeats:
             return self._planned(repeated(state, values), terrain)
         return self._planned(judged(state, terrain.as_evaluated(state.asked), values), terrain)
 
+    def _begun(self, state: ModelledState, value: float, outputs: np.ndarray) -> ModelledState:
+        """After the first value."""
+        state = state.but(first_value=value, belief=Quadratic.start(state.asked, value, state.radius))
+        if not len(outputs):
+            return state
+        reported = Reported.start(state.form.problem.outputs, state.asked, outputs, state.radius, self.confidence)
+        return state.but(reported=reported)
+
     @staticmethod
     def _repeats(state: ModelledState) -> bool:
         """Whether a look is made twice, so that the noise stays known apart from what the model misses."""
-        belief = state.belief
-        return belief is not None and state.trial is None and 0 < belief.repeats.number < CONSTANTS.repeat_share * len(belief.values)
+        if state.belief is None or state.trial is not None or state.is_exact:
+            return False
+        others = () if state.reported is None else state.reported.beliefs
+        noisy = [belief for belief in (state.belief, *others) if not belief.is_exact]
+        return any(belief.repeats.number < CONSTANTS.repeat_share * len(belief.values) for belief in noisy)
 
     def _planned(self, state: ModelledState, terrain: Terrain) -> ModelledState:
         """With the next evaluation, and with what the belief says of the centre."""
@@ -111,35 +126,74 @@ class Modelled(Solver[ModelledState]):
         assert belief is not None
         if state.rows is None or belief.centre is not state.measured:
             state = self._arrived(state, terrain, belief.centre)
-        assert state.rows is not None
-        here = Here.at(terrain, state.rows, belief, state.radius, state.gradient_size * state.typical_unit, state.surprise)
+        here = self._here(state, terrain, state.gradient_size * state.typical_unit)
         state = self._measured(state, here)
         if state.repeats or self._asks_for_noise(state):
             return state.but(asked=belief.centre, trial=None, repeats=state.repeats or 1)
-        if (belief.is_flat and len(belief.values) > 1) or belief.is_plateau:  # the values say nothing yet: go farther
+        if self._says_nothing(state):  # the values say nothing yet: go farther
             state = state.but(radius=2.0 * state.radius, plateau=2.0 * state.radius, last_length=math.inf)
             return self._any_look(state, terrain, here) or self._stuck(state, belief.centre)
-        if state.gradient_size == 0.0 and len(belief.values) > belief.dimension * (1 if belief.is_exact else CONSTANTS.noisy_looks):
+        if state.gradient_size == 0.0 and len(belief.values) > belief.dimension * (1 if state.is_exact else CONSTANTS.noisy_looks):
             state = self._sized(state)
         ignorant = here.slope.error**2 > CONSTANTS.ignorance * here.slope.stationarity**2
         if ignorant and not self._seems_small(state) and (look := self._look(state, terrain, here)):
             return look
         model = Model(here.centre, here.slope.gradient, belief.hessian)
-        step = Stepper(terrain).minimiser(model, here.rows, state.radius, state.bend)
-        state = state.but(bend=step.bend)
+        state, step = self._stepped(state, terrain, model, here.rows, state.radius)
         gain = self._hope(state, terrain, model, here.rows, step.gain)
         state = state.but(gain=gain, gradient_size=max(state.gradient_size, self._size_here(state, belief)))
         if ignorant and (look := self._look(state, terrain, here)):
             return look
-        little = max(CONSTANTS.little * state.fallen, 0.0 if belief.is_exact else belief.noise)
+        little = max(CONSTANTS.little * state.fallen, state.noise)
         unmeasured = here.measured is not None and here.slope is here.believed
         if unmeasured and state.gain <= little and (look := self._look(state, terrain, here, here.said.covariance)):
             return look  # before one believes what was not measured
         if step.gain <= CONSTANTS.rounding * EPS * abs(belief.value):
             state = state.but(radius=CONSTANTS.shrinkage * state.radius)
             return self._any_look(state, terrain, here) or self._stuck(state, belief.centre)
-        trial = Trial(step.gain, belief.foretold(step.point).deviation, norm(step.point - here.centre))
-        return state.but(asked=step.point, trial=trial)
+        deviation = belief.foretold(step.point).deviation
+        if state.reported is not None:
+            deviation = math.hypot(deviation, state.reported.deviation(step.point, step.multipliers[-len(state.reported.beliefs) :]))
+        return state.but(asked=step.point, trial=Trial(step.gain, deviation, norm(step.point - here.centre)))
+
+    def _here(self, state: ModelledState, terrain: Terrain, largest: float = math.inf) -> Here:
+        """What the beliefs say of the centre, over the constraints and the models of the outputs."""
+        belief, reported = state.belief, state.reported
+        assert belief is not None
+        assert state.rows is not None
+        if reported is None:
+            return Here.at(terrain, state.rows, belief, state.radius, largest, state.surprise)
+        whole = terrain.with_outputs(reported.rows())
+        return Here.at(whole, whole.rows(belief.centre), belief, state.radius, largest, state.surprise, reported=reported)
+
+    @staticmethod
+    def _stepped(state: ModelledState, terrain: Terrain, model: Model, rows: Linearization, radius: float) -> tuple[ModelledState, Step]:
+        """The step of a radius; with outputs its gain is that of the merit, whose prices are such that coming nearer to bounds pays."""
+        if state.reported is None:
+            step = Stepper(terrain).minimiser(model, rows, radius, state.bend)
+            return state.but(bend=step.bend), step
+        number = len(state.reported.beliefs)
+        whole = terrain.with_outputs(state.reported.rows())
+        reached, start = eased(whole, model.centre, radius)
+        begin = reached.rows(model.centre if start is None else start)
+        multipliers = np.append(np.zeros(len(rows.value) - number), state.reported.multipliers)
+        step = Stepper(reached).minimiser(model, begin, radius, state.bend, start, multipliers)
+        reported = state.reported.priced(model.gradient, step.multipliers[-number:])
+        before, after = (np.array([row.at(u) for row in whole.outputs]) for u in (model.centre, step.point))
+        less = reported.cost(before) - reported.cost(after)
+        if less > 0.0 and step.gain < -CONSTANTS.bought * less:  # f may rise by no more than a part of what the violations fall by
+            factor = -step.gain / (CONSTANTS.bought * less)
+            reported, less = reported.raised(factor), factor * less
+        return state.but(bend=step.bend, reported=reported), step._replace(gain=step.gain + less)
+
+    @staticmethod
+    def _says_nothing(state: ModelledState) -> bool:
+        """Whether all values are the same as far as one has looked."""
+        belief, reported = state.belief, state.reported
+        assert belief is not None
+        if reported is not None:
+            return len(belief.values) > 1 and belief.is_flat and all(output.is_flat for output in reported.beliefs)
+        return (belief.is_flat and len(belief.values) > 1) or belief.is_plateau
 
     def _asks_for_noise(self, state: ModelledState) -> bool:
         """Whether it is time to evaluate the centre again: not before noise might matter to what is believed or done.
@@ -168,6 +222,11 @@ class Modelled(Solver[ModelledState]):
         return state.but(z=z, c=state.form.value(z), rows=rows, measured=centre, feasibility=feasibility)
 
     def _measured(self, state: ModelledState, here: Here) -> ModelledState:
+        if state.reported is not None:
+            assert state.rows is not None
+            multipliers = here.said.multipliers[-len(state.reported.beliefs) :]
+            feasibility = max(state.rows.violation, state.reported.violation())
+            state = state.but(reported=replace(state.reported, multipliers=multipliers), feasibility=feasibility)
         return state.but(
             stationarity=here.said.stationarity / state.typical_unit,
             error=self._error(state, here),
@@ -202,7 +261,7 @@ class Modelled(Solver[ModelledState]):
             return (min(here, most) if most > 0.0 else here) / state.typical_unit
         here = float(belief.gradient @ belief.gradient) - float(np.trace(belief.covariance))
         way = norm(belief.centre - state.first_point)
-        along = (state.fallen - self._doubt(belief)) / way if way > 0.0 else 0.0
+        along = (state.fallen - self._doubt(state, belief)) / way if way > 0.0 else 0.0
         return max(math.sqrt(max(here, 0.0)), along) / state.typical_unit
 
     def _hope(self, state: ModelledState, terrain: Terrain, model: Model, rows: Linearization, gain: float) -> float:
@@ -210,7 +269,7 @@ class Modelled(Solver[ModelledState]):
         way = norm(model.centre - state.first_point)
         if gain > CONSTANTS.little * state.fallen or way <= state.radius:
             return gain
-        return max(gain, Stepper(terrain).minimiser(model, rows, way, state.bend).gain)
+        return max(gain, self._stepped(state, terrain, model, rows, way)[1].gain)
 
     def _error(self, state: ModelledState, here: Here) -> float:
         """The root mean square error of the gradient that is told, per typical unit; longer where forecasts were wrong.
@@ -231,7 +290,10 @@ class Modelled(Solver[ModelledState]):
         assert belief is not None
         if belief.is_plenty and state.k % CONSTANTS.look_elsewhere:
             return state.but(asked=seen_again(belief, covariance, fresh), trial=None)
-        point = looked_at(terrain, here, covariance, fresh, self._reach(state), belief.is_exact)
+        if state.reported is not None:  # a look need not keep what is not known
+            assert state.rows is not None
+            here = replace(here, rows=state.rows)
+        point = looked_at(terrain, here, covariance, fresh, self._reach(state), state.is_exact)
         return None if point is None else state.but(asked=point, trial=None)
 
     def _any_look(self, state: ModelledState, terrain: Terrain, here: Here) -> ModelledState | None:
@@ -243,15 +305,15 @@ class Modelled(Solver[ModelledState]):
         belief = state.belief
         assert belief is not None
         reach, turn = CONSTANTS.look_radius * min(state.radius, state.last_length), CONSTANTS.look_lengths[state.k % 2]
-        if belief.is_exact and not belief.grain:
+        if state.is_exact and not belief.grain:
             return reach if math.isfinite(state.last_length) else turn * reach
-        return turn * (max(reach, self._longest(state)) if belief.is_exact else self._longest(state))
+        return turn * (max(reach, self._longest(state)) if state.is_exact else self._longest(state))
 
     @staticmethod
     def _longest(state: ModelledState) -> float:
         """As far as a look goes with noise."""
         assert state.belief is not None
-        return min(state.belief.best_radius(), CONSTANTS.longest_look * state.radius)
+        return min(state.best_radius, CONSTANTS.longest_look * state.radius)
 
     def _terrain(self, state: ModelledState) -> Terrain:
         return Terrain.of(state.form, state.units, state.x)
@@ -286,19 +348,19 @@ class Modelled(Solver[ModelledState]):
     def _is_hidden(self, state: ModelledState) -> bool:
         """Whether all values, near and far, differ by no more than noise does."""
         belief = state.belief
-        if belief is None or belief.is_exact or len(belief.values) <= 2 * belief.dimension:
+        if belief is None or state.reported is not None or belief.is_exact or len(belief.values) <= 2 * belief.dimension:
             return False
         most = (1.0 + CONSTANTS.hidden / math.sqrt(2.0 * len(belief.values))) * belief.noise  # a spread of N values is known to 1/sqrt(2N)
         return float(np.std(belief.values)) <= most and not self._has_fallen(state, belief)
 
     def _has_fallen(self, state: ModelledState, belief: Quadratic) -> bool:
         """Whether f is surely less at the centre than it was at the start, which was evaluated once."""
-        return state.fallen > self._doubt(belief)
+        return state.fallen > self._doubt(state, belief)
 
     @staticmethod
-    def _doubt(belief: Quadratic) -> float:
+    def _doubt(state: ModelledState, belief: Quadratic) -> float:
         """What noise may have made of the difference between the start and the centre."""
-        return 0.0 if belief.is_exact else CONSTANTS.noise_margin * math.hypot(belief.noise, belief.value_error)
+        return 0.0 if state.is_exact else CONSTANTS.noise_margin * math.hypot(state.noise, belief.value_error)
 
     def output(self, state: ModelledState) -> Candidate:
         return self.certified(state).candidate
@@ -335,23 +397,50 @@ class Modelled(Solver[ModelledState]):
         belief, form = state.belief, state.form
         if belief is None:
             return Certified(Candidate(state.z, state.multipliers, None), math.nan, math.nan, KKT.unknown(state.feasibility))
-        terrain = self._terrain(state)
-        answer = self._answer(state, terrain)
-        across = None if values is None else self._across(state, terrain, answer, len(values) // 2).seen(values, belief.noise)
+        terrain, reported = self._terrain(state), state.reported
+        answer, centre = self._answer(state, terrain), belief.centre
+        across = None
+        if values is not None:
+            values = values.reshape(len(values), -1)[:, 0]
+            across = self._across(state, terrain, answer, len(values) // 2).seen(values, belief.noise)
         belief = belief if answer is belief.centre else belief.seen_from(answer, belief.length)
-        rows = self._rows(state, terrain, belief.centre)
-        here = Here.at(terrain, rows, belief, state.radius, surprise=state.surprise, across=across)
+        if reported is None:
+            rows = self._rows(state, terrain, belief.centre)
+        else:
+            reported = reported if answer is centre else reported.seen_from(answer)
+            terrain = terrain.with_outputs(reported.rows())
+            rows = terrain.rows(belief.centre)
+        here = Here.at(terrain, rows, belief, state.radius, surprise=state.surprise, across=across, reported=reported)
         x = terrain.outward(belief.centre)
         z, multipliers = form.start(x), like(here.said.multipliers[: len(state.multipliers)], state.multipliers)
         gradient = like(here.said.gradient / state.units, x)
-        pulled = form.gradient(z, gradient, multipliers)
+        pulled = form.gradient(z, gradient + self._pull(here.said.multipliers, reported, state, x), multipliers)
         residual = euclidean_residual(form.region, form.regularizer, z, pulled, form.value(z))
         error = self._error(state, here) if state.is_repeated else math.inf  # values may have any noise
-        kkt = KKT(here.said.stationarity / state.typical_unit, form.equalities.violation(x), residual, 2.0, True, error)
-        errors = multiplier_errors(rows, here.said.multipliers, belief.measured[1], across)[: len(multipliers)]
+        feasibility = max(form.equalities.violation(x), 0.0 if reported is None else reported.violation())
+        kkt = KKT(here.said.stationarity / state.typical_unit, feasibility, residual, 2.0, True, error)
+        doubt = belief.measured[1]
+        if reported is not None:
+            doubt = doubt + reported.doubt(here.said.multipliers[-len(reported.beliefs) :], measured=True)
+        errors = multiplier_errors(rows, here.said.multipliers, doubt, across)
         value = belief.value + form.problem.regularizer.value(x)
         value_error = belief.value_error if state.is_repeated else math.nan
-        return Certified(Candidate(z, multipliers, gradient), value, value_error, kkt, errors, here.said.deviations)
+        reports = None if reported is None else self._reports(state, reported, here.said.multipliers, errors)
+        own = errors[: len(multipliers)]
+        return Certified(Candidate(z, multipliers, gradient), value, value_error, kkt, own, here.said.deviations, reports)
+
+    @staticmethod
+    def _pull(multipliers: np.ndarray, reported: Reported | None, state: ModelledState, x: Array) -> Any:
+        """What the outputs add to the gradient of the Lagrangian."""
+        if reported is None:
+            return 0.0
+        slopes = np.array([belief.gradient for belief in reported.beliefs])
+        return like(multipliers[-len(slopes) :] @ slopes / state.units, x)
+
+    @staticmethod
+    def _reports(state: ModelledState, reported: Reported, multipliers: np.ndarray, errors: np.ndarray) -> Reports:
+        number = len(reported.beliefs)
+        return Reports(reported.values, reported.errors(state.is_repeated), multipliers[-number:], errors[-number:])
 
     def _answer(self, state: ModelledState, terrain: Terrain) -> np.ndarray:
         """The centre; with noise the model's minimiser, as far from it as looks have gone, unless f may have no value there.
@@ -362,12 +451,11 @@ class Modelled(Solver[ModelledState]):
         assert belief is not None
         if self._is_hidden(state) or (belief.is_flat and not state.fallen > 0.0):
             return state.first_point
-        if belief.is_exact or state.has_missed:
+        if state.is_exact or state.has_missed:
             return belief.centre
-        rows = self._rows(state, terrain, belief.centre)
-        here = Here.at(terrain, rows, belief, state.radius, state.gradient_size * state.typical_unit, state.surprise)
+        here = self._here(state, terrain, state.gradient_size * state.typical_unit)
         model, covered = Model(belief.centre, here.slope.gradient, belief.hessian), min(state.radius, self._longest(state))
-        step = Stepper(terrain).minimiser(model, rows, covered, state.bend)
+        _, step = self._stepped(state, terrain, model, here.rows, covered)
         return step.point if step.gain > 0.0 else belief.centre
 
     @staticmethod

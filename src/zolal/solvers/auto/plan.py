@@ -13,6 +13,7 @@ from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import norm, spanned, taken_out
 from zolal.solvers.auto.programme import nearest, steepest
 from zolal.solvers.auto.quadratic import Quadratic
+from zolal.solvers.auto.reported import Reported
 from zolal.solvers.auto.terrain import Terrain
 
 POWER_STEPS = 8
@@ -73,24 +74,28 @@ class Here:
         largest: float = math.inf,
         surprise: float = 1.0,
         across: Across | None = None,
+        reported: Reported | None = None,
     ) -> "Here":
         """largest: the largest gradient so far, per unit of u; infinite where all is to be known. surprise: the mean square of what values
-        missed their forecasts by, in standard deviations. across: what is known of f off the equalities."""
+        missed their forecasts by, in standard deviations. across: what is known of f off the equalities. reported: what is believed of
+        outputs, whose models are the last rows."""
         u = belief.centre
         active = _Active.of(rows, terrain.lower - u, terrain.upper - u, TOUCHING * radius)
         sure = CONSTANTS.pressed * (1.0 + 2.0 / max(len(belief.values) - 1, 1))  # few values do not even tell their own spread
         sure *= math.sqrt(max(surprise, 1.0))
 
-        def slope(gradient: np.ndarray, covariance: np.ndarray) -> Slope:
+        def slope(gradient: np.ndarray, covariance: np.ndarray, measured: bool = False) -> Slope:
             gradient = gradient if across is None else across.completed(gradient)
             way = _Way.down(terrain, rows, u, gradient, radius)
+            if reported is not None:
+                covariance = covariance + reported.doubt(way.multipliers[-len(reported.beliefs) :], measured)
             normals = active.span(active.pressed(gradient, way.multipliers, sure**2 * covariance))
             left, error = _along(covariance, normals)
             return Slope(gradient, left, error, way.stationarity, way.multipliers)
 
         believed = slope(belief.gradient, belief.covariance)
         is_near = believed.stationarity + believed.error <= CONSTANTS.small * largest
-        return cls(u, rows, largest, believed, slope(*belief.measured) if is_near else None)
+        return cls(u, rows, largest, believed, slope(*belief.measured, measured=True) if is_near else None)
 
     @property
     def slope(self) -> Slope:

@@ -303,6 +303,12 @@ class Quadratic:
         deviations = (math.sqrt(self.amplitude * max(known + doubt**2 / factor.ones_square, 0.0)) for doubt in (along, 1.0 - along))
         return Foretold(float(row @ factor.alpha), *deviations)
 
+    def surprise(self, point: np.ndarray, value: float, number: int) -> float:
+        """The square of what a mean of so many values missed its forecast by, in standard deviations."""
+        foretold = self.foretold(point)
+        variance = foretold.value_deviation**2 + (self.rounding if self.is_exact else self.noise) ** 2 / number
+        return (value - self.value - foretold.change) ** 2 / max(variance, 1e-300)
+
     def most_telling(self, direction: np.ndarray) -> int:
         """The point where one more value says most of the slope along a direction.
 

@@ -27,12 +27,14 @@ class Auto(Solver[AutoState]):
     """Whichever of both fits the problem; every parameter comes from what the run sees (docs/auto.md).
 
     mirror: v; Euclidean unless a geometry is asked for. x_scale: the units of the variables, where they are given.
+    confidence: with which outputs are to keep their bounds.
     """
 
     restores: ClassVar[bool] = True
 
     mirror: MirrorMap = field(default_factory=Euclidean)
     x_scale: Any = None
+    confidence: float = 0.95
 
     def init(self, problem: Problem, x0: Array, seed: int) -> AutoState:
         member = self.chosen(problem)
@@ -45,12 +47,12 @@ class Auto(Solver[AutoState]):
 
     def chosen(self, problem: Problem) -> Solver[Any]:
         """The quadratic belief where its factors are affordable and X is made of bounds and smooth rows; slopes otherwise."""
-        few = problem.dimension <= CONSTANTS.most_variables and problem.sample is None
+        few = problem.dimension <= CONSTANTS.most_variables and (problem.sample is None or bool(problem.simulated))
         plain = isinstance(self.mirror, Euclidean) and problem.regularizer.elastic_weights == (0.0, 0.0)
-        return Modelled(self.x_scale) if few and plain and Modelled.can_take(problem) else Slopes(self.mirror)
+        return Modelled(self.x_scale, self.confidence) if few and plain and Modelled.can_take(problem) else Slopes(self.mirror)
 
     def _member(self, state: AutoState) -> Solver[Any]:
-        return Modelled(self.x_scale) if isinstance(state, ModelledState) else Slopes(self.mirror)
+        return Modelled(self.x_scale, self.confidence) if isinstance(state, ModelledState) else Slopes(self.mirror)
 
     def ask(self, state: AutoState) -> Survey:
         return self._member(state).ask(state)  # type: ignore[return-value]

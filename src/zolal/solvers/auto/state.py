@@ -8,7 +8,9 @@ import numpy as np
 
 from zolal._array import Array
 from zolal.linearization import Linearization
+from zolal.solvers.auto.dense import norm
 from zolal.solvers.auto.quadratic import Quadratic
+from zolal.solvers.auto.reported import Reported
 from zolal.solvers.base import Candidate, State
 
 
@@ -53,6 +55,7 @@ class ModelledState(State):
     gradient_size: float = 0.0  # the largest gradient believed in, per typical unit
     error: float = math.inf  # the root mean square error of the gradient along what is free
     deviations: float = 2.0  # of `error` that are added to the stationarity before it counts as small
+    reported: Reported | None = None  # what is believed of the outputs that come with f
     gain: float = math.inf  # what a step is foretold to gain that is as long as the way so far
 
     def but(self, **changes: Any) -> "ModelledState":
@@ -86,8 +89,37 @@ class ModelledState(State):
 
     @property
     def fallen(self) -> float:
-        """By how much f has fallen since the start."""
-        return 0.0 if self.belief is None else self.first_value - self.belief.value
+        """By how much f has fallen since the start, and what violations of outputs cost."""
+        if self.belief is None:
+            return 0.0
+        begun = 0.0 if self.reported is None else self.reported.cost(self.reported.first)
+        return self.first_value + begun - self.merit
+
+    @property
+    def merit(self) -> float:
+        """f at the centre with what violations of outputs cost there, as believed."""
+        assert self.belief is not None
+        return self.belief.value + (0.0 if self.reported is None else self.reported.cost(self.reported.values))
+
+    @property
+    def noise(self) -> float:
+        """The standard deviation of the merit of one evaluation, 0 where nothing is noisy."""
+        assert self.belief is not None
+        own = 0.0 if self.belief.is_exact else self.belief.noise
+        return own if self.reported is None else math.hypot(own, norm(self.reported.prices * self.reported.noises))
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether equal points have given equal values, and equal outputs."""
+        assert self.belief is not None
+        return self.belief.is_exact and (self.reported is None or self.reported.is_exact)
+
+    @property
+    def best_radius(self) -> float:
+        """How far a look goes that says most of what is noisy."""
+        assert self.belief is not None
+        outputs = 0.0 if self.reported is None else self.reported.best_radius()
+        return outputs if self.belief.is_exact and outputs else max(self.belief.best_radius(), outputs)
 
     @property
     def residual(self) -> float:
@@ -95,7 +127,8 @@ class ModelledState(State):
         if self.belief is None or not self.is_repeated or not self.gradient_size > 0.0:
             return math.inf
         hope = math.sqrt(max(self.gain, 0.0) / max(self.fallen, self.first_spread, 1e-300))
-        return float(max((self.stationarity + self.deviations * self.error) / self.gradient_size, hope, self.feasibility))
+        unsure = 0.0 if self.reported is None else self.reported.unsure(self.is_repeated)
+        return float(max((self.stationarity + self.deviations * self.error) / self.gradient_size, hope, self.feasibility, unsure))
 
 
 _FIELDS = tuple(field.name for field in fields(ModelledState))

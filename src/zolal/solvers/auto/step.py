@@ -58,13 +58,26 @@ class Stepper:
 
     terrain: Terrain
 
-    def minimiser(self, model: Model, rows: Linearization, radius: float, bend: np.ndarray) -> Step:
-        """From the model's centre, which is feasible; the gain is 0 where the model knows nothing better. rows: at the centre."""
-        u, gain, multipliers = model.centre, 0.0, np.zeros(len(rows.value))
+    def minimiser(
+        self,
+        model: Model,
+        rows: Linearization,
+        radius: float,
+        bend: np.ndarray,
+        start: np.ndarray | None = None,
+        prices: np.ndarray | None = None,
+    ) -> Step:
+        """From the model's centre, which is feasible; the gain is 0 where the model knows nothing better.
+
+        rows: at the centre. start: a point to begin at instead, whatever f is there; then `rows` are those of that point. prices: what the
+        multipliers were lately, for the curvature of outputs.
+        """
+        u, multipliers = model.centre if start is None else start, np.zeros(len(rows.value)) if prices is None else prices
+        gain = -model.change(u) if start is not None else 0.0
         allowed = 1.01 * rows.distance(rows.value)
         for _ in range(ROUNDS):
             try:
-                found, convex = self._programme(model, u, rows, bend, radius)
+                found, convex = self._programme(model, u, rows, bend + self.terrain.bend(multipliers), radius)
             except LinAlgError:  # numbers so large or small that no factor exists: there is no step to be had from them
                 break
             trial = self._feasible(model, u, rows, found.step, gain, allowed)
@@ -81,7 +94,8 @@ class Stepper:
                     new_rows = self.terrain.rows(after, value)
                 except ConstraintError:
                     break
-                bend = _updated(bend, after - u, multipliers @ (new_rows.jacobian - rows.jacobian))
+                known = len(multipliers) - len(self.terrain.outputs)
+                bend = _updated(bend, after - u, multipliers[:known] @ (new_rows.jacobian - rows.jacobian)[:known])
                 rows = new_rows
             else:
                 rows = rows.at(value)

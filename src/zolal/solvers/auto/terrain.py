@@ -1,7 +1,7 @@
 """What is known exactly: bounds and constraint rows in scaled variables, and how to come back to where they hold."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, final
 
 import numpy as np
@@ -14,6 +14,7 @@ from zolal.problem import SlackForm
 from zolal.sets import Box, ConvexSet, L2Ball, NonNegative, Product, Simplex, WholeSpace
 from zolal.solvers.auto.dense import norm
 from zolal.solvers.auto.programme import nearest
+from zolal.solvers.auto.reported import OutputRow
 
 RESTORATIONS, HALVINGS = 60, 8
 CHORD = 0.1  # of the violation: where a step leaves more, its linearization is not used again
@@ -46,6 +47,7 @@ class Terrain:
     lower: np.ndarray
     upper: np.ndarray
     extras: tuple[_Extra, ...]
+    outputs: tuple[OutputRow, ...] = ()  # believed, not known; the last rows
 
     @classmethod
     def of(cls, form: SlackForm, units: np.ndarray, x: Array) -> "Terrain":
@@ -65,7 +67,16 @@ class Terrain:
 
     @property
     def num_rows(self) -> int:
-        return self.form.equalities.num_rows + len(self.extras)
+        return self.form.equalities.num_rows + len(self.extras) + len(self.outputs)
+
+    def with_outputs(self, outputs: tuple[OutputRow, ...]) -> "Terrain":
+        """With models of outputs as rows."""
+        return replace(self, outputs=outputs)
+
+    def bend(self, multipliers: np.ndarray) -> np.ndarray | float:
+        """The curvature of the outputs in the Lagrangian."""
+        known = len(multipliers) - len(self.outputs)
+        return sum((y * row.hessian for y, row in zip(multipliers[known:], self.outputs, strict=True) if y), 0.0)
 
     @property
     def equal(self) -> np.ndarray:
@@ -94,16 +105,17 @@ class Terrain:
         """The rows' values; raises ConstraintError where one is not finite."""
         x = self.outward(u)
         own = to_numpy(self.form.equalities.signed_value(x)).astype(float)
-        if not self.extras:
+        if not self.extras and not self.outputs:
             return own
         plain = u * self.units
-        return np.append(own, [extra.value(plain) for extra in self.extras])
+        return np.concatenate([own, [extra.value(plain) for extra in self.extras], [row.at(u) for row in self.outputs]])
 
     @property
     def interval(self) -> tuple[np.ndarray, np.ndarray]:
         """Where the rows' values ought to lie."""
         low, high = self.form.equalities.interval
-        return np.append(low, [extra.low for extra in self.extras]), np.append(high, [extra.high for extra in self.extras])
+        more = [(row.low, row.high) for row in self.extras] + [(row.low, row.high) for row in self.outputs]
+        return np.append(low, [pair[0] for pair in more]), np.append(high, [pair[1] for pair in more])
 
     def rows(self, u: np.ndarray, value: np.ndarray | None = None) -> Linearization:
         """The rows linearized at u, per unit of u; value: theirs at u, where it is known."""
@@ -113,7 +125,10 @@ class Terrain:
         jacobian = to_numpy(self.form.equalities.signed_jacobian(x)).astype(float)
         if self.extras:
             jacobian = np.vstack([jacobian, [extra.gradient(plain) for extra in self.extras]])
-        return Linearization(self.values(u) if value is None else value, jacobian * self.units, *self.interval)
+        jacobian = jacobian * self.units
+        if self.outputs:
+            jacobian = np.vstack([jacobian, [row.slope(u) for row in self.outputs]])
+        return Linearization(self.values(u) if value is None else value, jacobian, *self.interval)
 
     def start(self, u: np.ndarray, seed: int) -> np.ndarray:
         """A feasible point near u, or one of small violation.
