@@ -30,6 +30,7 @@ class Field:
     seeds: int = 1
     seconds: float = 60.0
     letters: str = "H-Z"
+    blind: bool = False  # whether constraints are known by their values alone
 
     def references(self) -> list[Task[Facts | Unmeasured]]:
         given = dict(collection=self.collection, letters=self.letters, seconds=REFERENCE)
@@ -39,6 +40,7 @@ class Field:
         """All runs on one problem."""
         budget, span = PER_VARIABLE * (facts.n + 1), facts.start - facts.best
         given = dict(collection=self.collection, name=name, letters=self.letters, span=span, budget=budget, seconds=self.seconds)
+        given |= dict(blind=True) if self.blind else {}
         return [
             Task(measure, given | dict(method=method, level=level, seed=seed), f"{name}, {method}, noise {level:g}, seed {seed}")
             for method in installed(self.methods)

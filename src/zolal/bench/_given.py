@@ -72,6 +72,17 @@ class Given:
             sides += [below[np.isfinite(low)], above[np.isfinite(high)]]
         return np.concatenate(sides) - slack
 
+    def outputs(self, x: Array) -> Array:
+        """The values of all rows, as a simulator would report them."""
+        return np.concatenate([value for value, _, _, _ in self._scaled(x)])
+
+    @cached_property
+    def output_bounds(self) -> tuple[Array, Array, Array]:
+        """Lower and upper bounds of all rows, and their scales."""
+        sides = [(constraint.lb, constraint.ub) for constraint in self.constraints]
+        lower, upper = (np.concatenate([np.asarray(pair[i], dtype=float) for pair in sides]) for i in (0, 1))
+        return lower, upper, np.concatenate(self._scales)
+
     def _scaled(self, x: Array) -> Iterator[tuple[Array, Array, Array, Array]]:
         for constraint, scale in zip(self.constraints, self._scales, strict=True):
             value = constraint.A @ x if isinstance(constraint, LinearConstraint) else constraint.fun(x)

@@ -10,6 +10,7 @@ import numpy as np
 
 from zolal._array import Array
 from zolal.bench import _least_squares, _s2mpj
+from zolal.bench._blind import BLIND_METHODS, Simulator
 from zolal.bench._contest import SpentError
 from zolal.bench._entrants import METHODS, warm_up
 from zolal.bench._given import Given
@@ -72,16 +73,36 @@ def refer(collection: str, name: str, letters: str, seconds: float) -> Facts | U
 
 
 def measure(
-    collection: str, name: str, letters: str, method: str, level: float, span: float, budget: int, seed: int, seconds: float
+    collection: str,
+    name: str,
+    letters: str,
+    method: str,
+    level: float,
+    span: float,
+    budget: int,
+    seed: int,
+    seconds: float,
+    blind: bool = False,
 ) -> Verdict:
-    """One run. level: of the noise, as a part of the span. seconds: after these no evaluation is answered any more."""
+    """One run. level: of the noise, as a part of the span. seconds: after these no evaluation is answered any more.
+
+    blind: whether the constraints are known by their values alone, which come with those of f and have noise, too.
+    """
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         given = find(collection, name, letters)
         warm_up(method)  # what is loaded or compiled once is not the method's time
+        if blind:
+            return _measure_blind(given, Trial(given, level * span, span, budget, seed, seconds, max(FEASIBLE, level)), method, level, seed)
         trial = Trial(given, level * span, span, budget, seed, seconds)
         x = METHODS[method](given, trial, level, seed)
         return trial.verdict(np.asarray(x, dtype=float))
+
+
+def _measure_blind(given: Given, trial: "Trial", method: str, level: float, seed: int) -> Verdict:
+    lower, upper, scales = given.output_bounds
+    simulator = Simulator(given, trial, level * scales, lower, upper, seed)
+    return trial.verdict(np.asarray(BLIND_METHODS[method](simulator, level, seed), dtype=float))
 
 
 class Trial:
@@ -91,7 +112,18 @@ class Trial:
     which others may be measured by. inside: seconds spent in here, which are not the method's.
     """
 
-    def __init__(self, given: Given, noise: float, span: float, budget: int, seed: int, seconds: float) -> None:
+    def __init__(
+        self,
+        given: Given,
+        noise: float,
+        span: float,
+        budget: int,
+        seed: int,
+        seconds: float,
+        feasible: float = FEASIBLE,
+        tight: float = TIGHT,
+    ) -> None:
+        self.feasible = feasible
         self.given, self.noise, self.span, self.budget = given, noise, span, budget
         self.rng = np.random.default_rng([seed, 0xB1])
         self.count, self.inside, self.late = 0, 0.0, False
@@ -118,7 +150,7 @@ class Trial:
         violation = self.given.violation(x)
         if violation <= TIGHT:
             self.least = min(self.least, value)
-        if violation <= FEASIBLE and value < self.best:
+        if violation <= self.feasible and value < self.best:
             if not self.history or value < self.history[-1][1] - KEPT * self.span:
                 self.history.append((self.count, value))
             self.best = value

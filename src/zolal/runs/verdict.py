@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -41,12 +42,13 @@ class Told:
     outputs: Outputs
     reports: Reports | None
     probabilities: np.ndarray
+    tol: float
     confidence: float
 
     @classmethod
     def of(cls, outputs: Outputs, reports: Reports | None, tol: float, confidence: float) -> "Told":
         unknown = np.zeros(len(outputs))
-        return cls(outputs, reports, unknown if reports is None else reports.probabilities(outputs, tol), confidence)
+        return cls(outputs, reports, unknown if reports is None else reports.probabilities(outputs, tol), tol, confidence)
 
     @property
     def holds(self) -> bool:
@@ -55,8 +57,10 @@ class Told:
 
     @property
     def is_broken(self) -> bool:
-        """Whether some output surely violates its bounds."""
-        return self.reports is not None and bool(np.any(self.probabilities < 1.0 - self.confidence))
+        """Whether some output surely violates its bounds: by more than tol and what its error may hide."""
+        if self.reports is None:
+            return False
+        return bool(np.any(np.abs(self.excess) > self.tol + NormalDist().inv_cdf(self.confidence) * self.reports.errors))
 
     @property
     def excess(self) -> np.ndarray:

@@ -14,11 +14,12 @@ from zolal.problem import Problem
 from zolal.result import Status
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.modelled import Modelled
+from zolal.solvers.auto.priced import Priced, PricedState
 from zolal.solvers.auto.slopes import Slopes, SlopesState
 from zolal.solvers.auto.state import ModelledState
 from zolal.solvers.base import Candidate, Certified, Solver
 
-AutoState = ModelledState | SlopesState
+AutoState = ModelledState | SlopesState | PricedState
 
 
 @final
@@ -49,10 +50,14 @@ class Auto(Solver[AutoState]):
         """The quadratic belief where its factors are affordable and X is made of bounds and smooth rows; slopes otherwise."""
         few = problem.dimension <= CONSTANTS.most_variables and (problem.sample is None or bool(problem.simulated))
         plain = isinstance(self.mirror, Euclidean) and problem.regularizer.elastic_weights == (0.0, 0.0)
-        return Modelled(self.x_scale, self.confidence) if few and plain and Modelled.can_take(problem) else Slopes(self.mirror)
+        if few and plain and Modelled.can_take(problem):
+            return Modelled(self.x_scale, self.confidence)
+        return Priced(self.mirror, self.confidence) if problem.simulated else Slopes(self.mirror)
 
     def _member(self, state: AutoState) -> Solver[Any]:
-        return Modelled(self.x_scale, self.confidence) if isinstance(state, ModelledState) else Slopes(self.mirror)
+        if isinstance(state, ModelledState):
+            return Modelled(self.x_scale, self.confidence)
+        return Priced(self.mirror, self.confidence) if isinstance(state, PricedState) else Slopes(self.mirror)
 
     def ask(self, state: AutoState) -> Survey:
         return self._member(state).ask(state)  # type: ignore[return-value]

@@ -1,0 +1,118 @@
+"""The methods of `zolal bench simulated`: f and all constraints come out of one simulation, with noise, and nothing else is known."""
+
+import contextlib
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.optimize import NonlinearConstraint
+from scipy.optimize import minimize as scipy_minimize
+
+from zolal._array import Array
+from zolal.bench._contest import SpentError
+from zolal.bench._contestants import Trail
+from zolal.bench._given import Given
+from zolal.bench._reference import FEASIBLE
+from zolal.constraints import Simulated
+from zolal.doors.minimize import minimize
+
+TOL = 1e-6  # auto's
+STEP = 0.3  # pycma's first standard deviation
+
+
+class Counted(Protocol):
+    """The objective of a run, which counts and ends it."""
+
+    budget: int
+
+    def __call__(self, x: Array) -> float: ...
+
+
+class Simulator:
+    """One simulation per point: (f, outputs) with noise. Whoever asks for f and for constraints by themselves pays once per point.
+
+    COBYQA asks for the constraints of all its points again and again, so every simulation is kept, as its user would.
+    """
+
+    def __init__(self, given: Given, trial: Counted, noises: Array, lower: Array, upper: Array, seed: int) -> None:
+        self.given, self.trial, self.noises, self.lower, self.upper = given, trial, noises, lower, upper
+        self.rng = np.random.default_rng([seed, 0xB2])
+        self.kept: dict[bytes, tuple[float, Array]] = {}
+
+    def __call__(self, x: Array) -> tuple[float, Array]:
+        value = self.trial(x)
+        outputs = self.given.outputs(x)
+        return value, outputs + self.noises * self.rng.standard_normal(len(outputs)) if self.noises.any() else outputs
+
+    def _at(self, x: Array) -> tuple[float, Array]:
+        key = np.asarray(x, dtype=float).tobytes()
+        if key not in self.kept:
+            self.kept[key] = self(np.array(x))
+        return self.kept[key]
+
+    def value(self, x: Array) -> float:
+        return self._at(x)[0]
+
+    def outputs(self, x: Array) -> Array:
+        return self._at(x)[1]
+
+    def inequalities(self, x: Array) -> list[float]:
+        """Values that are at most 0 where all rows hold to half of what counts as feasible, in units of their scales."""
+        scales, outputs = self.given.output_bounds[2], self.outputs(np.asarray(x))
+        sides = np.concatenate([(self.lower - outputs) / scales, (outputs - self.upper) / scales])
+        return (sides[np.isfinite(sides)] - 0.5 * FEASIBLE).tolist()
+
+
+BlindMethod = Callable[[Simulator, float, int], Any]
+
+
+def _auto(simulator: Simulator, level: float, seed: int) -> Array:
+    given = simulator.given
+    bounds, limits = given.bounds if given.bounded else None, Simulated(simulator.lower, simulator.upper)
+    return minimize(
+        simulator, given.x0, bounds=bounds, constraints=limits, maxfev=simulator.trial.budget, tol=TOL, rng=seed, confidence=0.5
+    ).x
+
+
+def _scipy(name: str, budget: str) -> BlindMethod:
+    def solve(simulator: Simulator, level: float, seed: int) -> Array:
+        given = simulator.given
+        trail, more = Trail(given.x0), dict(bounds=given.bounds) if given.bounded else {}
+        unused = np.zeros((len(simulator.lower), given.n))  # SciPy would pay for differences that these methods never look at
+        rows = NonlinearConstraint(simulator.outputs, simulator.lower, simulator.upper, jac=lambda x: unused)
+        with contextlib.suppress(SpentError):
+            options = {budget: simulator.trial.budget}
+            return scipy_minimize(simulator.value, given.x0, method=name, constraints=[rows], callback=trail, options=options, **more).x
+        return trail.x
+
+    return solve
+
+
+def _cma(simulator: Simulator, level: float, seed: int) -> Array:
+    import cma
+
+    given = simulator.given
+    options: dict[str, Any] = dict(maxfevals=simulator.trial.budget, seed=seed + 1, verbose=-9, verb_log=0, verb_disp=0)
+    if given.bounded:
+        options["bounds"] = [given.bounds.lb.tolist(), given.bounds.ub.tolist()]
+    trail = Trail(given.x0)
+    with contextlib.suppress(SpentError):
+        x, _ = cma.fmin_con2(
+            simulator.value,
+            given.x0,
+            STEP,
+            constraints=simulator.inequalities,
+            options=options,
+            kwargs_confit=dict(logging=0),
+            callback=lambda es: trail(es.result.xfavorite),
+        )
+        return trail.x if x is None else x
+    return trail.x
+
+
+BLIND_METHODS: dict[str, BlindMethod] = {
+    "auto": _auto,
+    "cobyqa": _scipy("COBYQA", "maxfev"),
+    "cobyla": _scipy("COBYLA", "maxiter"),
+    "cma": _cma,
+}
