@@ -10,26 +10,24 @@ from zolal._array import EPS, Array, like, to_numpy
 from zolal._threads import one_thread
 from zolal.directions import Gaussian
 from zolal.estimators.survey import Probe, Survey
-from zolal.kkt import KKT, euclidean_residual
 from zolal.linearization import Linearization
 from zolal.mirror import Euclidean, MirrorMap
 from zolal.problem import Problem, SlackForm
 from zolal.result import Status
-from zolal.solvers.auto.across import Across
+from zolal.solvers.auto import course
+from zolal.solvers.auto.certificate import across_equalities, answer, certified
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import norm
-from zolal.solvers.auto.eased import eased
 from zolal.solvers.auto.judge import judged, repeated
-from zolal.solvers.auto.plan import Here, looked_at, multiplier_errors, seen_again
+from zolal.solvers.auto.plan import Here, looked_at, seen_again
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.reported import Reported
 from zolal.solvers.auto.scale import units
 from zolal.solvers.auto.state import ModelledState, Trial
-from zolal.solvers.auto.step import Model, Step, Stepper
+from zolal.solvers.auto.step import Model
 from zolal.solvers.auto.terrain import Terrain, described
-from zolal.solvers.base import Candidate, Certified, Reports, Solver, once_per_state
+from zolal.solvers.base import Candidate, Certified, Solver, once_per_state
 
-SHORT = 1e-5  # of a unit: how far the points of the final check lie from the answer where there is no noise
 CHECK_STREAM = 1  # samples of the final check are none of the run's
 
 
@@ -126,7 +124,7 @@ class Modelled(Solver[ModelledState]):
         assert belief is not None
         if state.rows is None or belief.centre is not state.measured:
             state = self._arrived(state, terrain, belief.centre)
-        here = self._here(state, terrain, state.gradient_size * state.typical_unit)
+        here = course.here(state, terrain, state.gradient_size * state.typical_unit)
         state = self._measured(state, here)
         if state.repeats or self._asks_for_noise(state):
             return state.but(asked=belief.centre, trial=None, repeats=state.repeats or 1)
@@ -139,7 +137,7 @@ class Modelled(Solver[ModelledState]):
         if ignorant and not self._seems_small(state) and (look := self._look(state, terrain, here)):
             return look
         model = Model(here.centre, here.slope.gradient, belief.hessian)
-        state, step = self._stepped(state, terrain, model, here.rows, state.radius)
+        state, step = course.stepped(state, terrain, model, here.rows, state.radius)
         gain = self._hope(state, terrain, model, here.rows, step.gain)
         state = state.but(gain=gain, gradient_size=max(state.gradient_size, self._size_here(state, belief)))
         if ignorant and (look := self._look(state, terrain, here)):
@@ -155,36 +153,6 @@ class Modelled(Solver[ModelledState]):
         if state.reported is not None:
             deviation = math.hypot(deviation, state.reported.deviation(step.point, step.multipliers[-len(state.reported.beliefs) :]))
         return state.but(asked=step.point, trial=Trial(step.gain, deviation, norm(step.point - here.centre)))
-
-    def _here(self, state: ModelledState, terrain: Terrain, largest: float = math.inf) -> Here:
-        """What the beliefs say of the centre, over the constraints and the models of the outputs."""
-        belief, reported = state.belief, state.reported
-        assert belief is not None
-        assert state.rows is not None
-        if reported is None:
-            return Here.at(terrain, state.rows, belief, state.radius, largest, state.surprise)
-        whole = terrain.with_outputs(reported.rows())
-        return Here.at(whole, whole.rows(belief.centre), belief, state.radius, largest, state.surprise, reported=reported)
-
-    @staticmethod
-    def _stepped(state: ModelledState, terrain: Terrain, model: Model, rows: Linearization, radius: float) -> tuple[ModelledState, Step]:
-        """The step of a radius; with outputs its gain is that of the merit, whose prices are such that coming nearer to bounds pays."""
-        if state.reported is None:
-            step = Stepper(terrain).minimiser(model, rows, radius, state.bend)
-            return state.but(bend=step.bend), step
-        number = len(state.reported.beliefs)
-        whole = terrain.with_outputs(state.reported.rows())
-        reached, start = eased(whole, model.centre, radius)
-        begin = reached.rows(model.centre if start is None else start)
-        multipliers = np.append(np.zeros(len(rows.value) - number), state.reported.multipliers)
-        step = Stepper(reached).minimiser(model, begin, radius, state.bend, start, multipliers)
-        reported = state.reported.priced(model.gradient, step.multipliers[-number:])
-        before, after = (np.array([row.at(u) for row in whole.outputs]) for u in (model.centre, step.point))
-        less = reported.cost(before) - reported.cost(after)
-        if less > 0.0 and step.gain < -CONSTANTS.bought * less:  # f may rise by no more than a part of what the violations fall by
-            factor = -step.gain / (CONSTANTS.bought * less)
-            reported, less = reported.raised(factor), factor * less
-        return state.but(bend=step.bend, reported=reported), step._replace(gain=step.gain + less)
 
     @staticmethod
     def _says_nothing(state: ModelledState) -> bool:
@@ -229,7 +197,7 @@ class Modelled(Solver[ModelledState]):
             state = state.but(reported=replace(state.reported, multipliers=multipliers), feasibility=feasibility)
         return state.but(
             stationarity=here.said.stationarity / state.typical_unit,
-            error=self._error(state, here),
+            error=course.error(state, here),
             deviations=here.said.deviations,
             multipliers=like(here.said.multipliers[: len(state.multipliers)], state.multipliers),
         )
@@ -261,7 +229,7 @@ class Modelled(Solver[ModelledState]):
             return (min(here, most) if most > 0.0 else here) / state.typical_unit
         here = float(belief.gradient @ belief.gradient) - float(np.trace(belief.covariance))
         way = norm(belief.centre - state.first_point)
-        along = (state.fallen - self._doubt(state, belief)) / way if way > 0.0 else 0.0
+        along = (state.fallen - state.doubt) / way if way > 0.0 else 0.0
         return max(math.sqrt(max(here, 0.0)), along) / state.typical_unit
 
     def _hope(self, state: ModelledState, terrain: Terrain, model: Model, rows: Linearization, gain: float) -> float:
@@ -269,18 +237,7 @@ class Modelled(Solver[ModelledState]):
         way = norm(model.centre - state.first_point)
         if gain > CONSTANTS.little * state.fallen or way <= state.radius:
             return gain
-        return max(gain, self._stepped(state, terrain, model, rows, way)[1].gain)
-
-    def _error(self, state: ModelledState, here: Here) -> float:
-        """The root mean square error of the gradient that is told, per typical unit; longer where forecasts were wrong.
-
-        Values that are multiples of something have plateaus, which look like solutions however many values there are: nothing is known.
-        """
-        belief = state.belief
-        assert belief is not None
-        if belief.grain or belief.is_plateau:
-            return math.inf
-        return here.said.error * math.sqrt(max(state.surprise, 1.0)) / state.typical_unit
+        return max(gain, course.stepped(state, terrain, model, rows, way).step.gain)
 
     def _look(self, state: ModelledState, terrain: Terrain, here: Here, covariance: np.ndarray | None = None) -> ModelledState | None:
         """With a look as the next evaluation; None where the constraints leave no way to look along."""
@@ -307,13 +264,7 @@ class Modelled(Solver[ModelledState]):
         reach, turn = CONSTANTS.look_radius * min(state.radius, state.last_length), CONSTANTS.look_lengths[state.k % 2]
         if state.is_exact and not belief.grain:
             return reach if math.isfinite(state.last_length) else turn * reach
-        return turn * (max(reach, self._longest(state)) if state.is_exact else self._longest(state))
-
-    @staticmethod
-    def _longest(state: ModelledState) -> float:
-        """As far as a look goes with noise."""
-        assert state.belief is not None
-        return min(state.best_radius, CONSTANTS.longest_look * state.radius)
+        return turn * (max(reach, course.longest_look(state)) if state.is_exact else course.longest_look(state))
 
     def _terrain(self, state: ModelledState) -> Terrain:
         return Terrain.of(state.form, state.units, state.x)
@@ -324,7 +275,7 @@ class Modelled(Solver[ModelledState]):
             return None
         root = math.sqrt(len(state.units))
         if state.radius > CONSTANTS.farthest * root:
-            if self._is_hidden(state):
+            if state.is_hidden:
                 return Status.TOO_NOISY
             if state.belief.is_flat or state.belief.is_plateau:
                 return Status.STALLED if state.fallen > 0.0 else Status.NO_REACTION
@@ -338,29 +289,12 @@ class Modelled(Solver[ModelledState]):
         belief = state.belief
         if belief is None:
             return None
-        if self._is_hidden(state):
+        if state.is_hidden:
             return Status.TOO_NOISY
         steep = state.stationarity > CONSTANTS.steep * state.gradient_size > 0.0
         if belief.is_exact and not belief.grain and steep and state.radius < CONSTANTS.kinked:
             return Status.NONSMOOTH
-        return Status.NO_IMPROVEMENT if not self._has_fallen(state, belief) else None
-
-    def _is_hidden(self, state: ModelledState) -> bool:
-        """Whether all values, near and far, differ by no more than noise does."""
-        belief = state.belief
-        if belief is None or state.reported is not None or belief.is_exact or len(belief.values) <= 2 * belief.dimension:
-            return False
-        most = (1.0 + CONSTANTS.hidden / math.sqrt(2.0 * len(belief.values))) * belief.noise  # a spread of N values is known to 1/sqrt(2N)
-        return float(np.std(belief.values)) <= most and not self._has_fallen(state, belief)
-
-    def _has_fallen(self, state: ModelledState, belief: Quadratic) -> bool:
-        """Whether f is surely less at the centre than it was at the start, which was evaluated once."""
-        return state.fallen > self._doubt(state, belief)
-
-    @staticmethod
-    def _doubt(state: ModelledState, belief: Quadratic) -> float:
-        """What noise may have made of the difference between the start and the centre."""
-        return 0.0 if state.is_exact else CONSTANTS.noise_margin * math.hypot(state.noise, belief.value_error)
+        return Status.NO_IMPROVEMENT if not state.has_fallen else None
 
     def output(self, state: ModelledState) -> Candidate:
         return self.certified(state).candidate
@@ -378,90 +312,13 @@ class Modelled(Solver[ModelledState]):
         if state.belief is None or count == 0:
             return None
         terrain = self._terrain(state)
-        across = self._across(state, terrain, self._answer(state, terrain), count)
+        across = across_equalities(state, terrain, answer(state, terrain), count)
         identity = Gaussian(len(state.units), 1, seed=state.seed, iteration=state.k, stream=CHECK_STREAM)
         points = tuple(terrain.outward(point) for point in across.points)
         return Survey(points, identity, tuple(Probe(i, sample=i) for i in range(len(points))), optional=True)
 
-    def _across(self, state: ModelledState, terrain: Terrain, answer: np.ndarray, count: int) -> Across:
-        """Pairs of points across the equalities, as far apart as rounding or noise asks for."""
-        belief = state.belief
-        assert belief is not None
-        reach = SHORT * max(1.0, float(np.max(np.abs(answer))))
-        if not belief.is_exact:
-            reach = max(reach, self._longest(state))
-        return Across.of(terrain, answer, count, reach)
-
     def certified(self, state: ModelledState, values: np.ndarray | None = None) -> Certified:
-        """The point that the belief holds best, with what it says of it: the centre; with noise the model's minimiser."""
-        belief, form = state.belief, state.form
-        if belief is None:
-            return Certified(Candidate(state.z, state.multipliers, None), math.nan, math.nan, KKT.unknown(state.feasibility))
-        terrain, reported = self._terrain(state), state.reported
-        answer, centre = self._answer(state, terrain), belief.centre
-        across = None
-        if values is not None:
-            values = values.reshape(len(values), -1)[:, 0]
-            across = self._across(state, terrain, answer, len(values) // 2).seen(values, belief.noise)
-        belief = belief if answer is belief.centre else belief.seen_from(answer, belief.length)
-        if reported is None:
-            rows = self._rows(state, terrain, belief.centre)
-        else:
-            reported = reported if answer is centre else reported.seen_from(answer)
-            terrain = terrain.with_outputs(reported.rows())
-            rows = terrain.rows(belief.centre)
-        here = Here.at(terrain, rows, belief, state.radius, surprise=state.surprise, across=across, reported=reported)
-        x = terrain.outward(belief.centre)
-        z, multipliers = form.start(x), like(here.said.multipliers[: len(state.multipliers)], state.multipliers)
-        gradient = like(here.said.gradient / state.units, x)
-        pulled = form.gradient(z, gradient + self._pull(here.said.multipliers, reported, state, x), multipliers)
-        residual = euclidean_residual(form.region, form.regularizer, z, pulled, form.value(z))
-        error = self._error(state, here) if state.is_repeated else math.inf  # values may have any noise
-        feasibility = max(form.equalities.violation(x), 0.0 if reported is None else reported.violation())
-        kkt = KKT(here.said.stationarity / state.typical_unit, feasibility, residual, 2.0, True, error)
-        doubt = belief.measured[1]
-        if reported is not None:
-            doubt = doubt + reported.doubt(here.said.multipliers[-len(reported.beliefs) :], measured=True)
-        errors = multiplier_errors(rows, here.said.multipliers, doubt, across)
-        value = belief.value + form.problem.regularizer.value(x)
-        value_error = belief.value_error if state.is_repeated else math.nan
-        reports = None if reported is None else self._reports(state, reported, here.said.multipliers, errors)
-        own = errors[: len(multipliers)]
-        return Certified(Candidate(z, multipliers, gradient), value, value_error, kkt, own, here.said.deviations, reports)
-
-    @staticmethod
-    def _pull(multipliers: np.ndarray, reported: Reported | None, state: ModelledState, x: Array) -> Any:
-        """What the outputs add to the gradient of the Lagrangian."""
-        if reported is None:
-            return 0.0
-        slopes = np.array([belief.gradient for belief in reported.beliefs])
-        return like(multipliers[-len(slopes) :] @ slopes / state.units, x)
-
-    @staticmethod
-    def _reports(state: ModelledState, reported: Reported, multipliers: np.ndarray, errors: np.ndarray) -> Reports:
-        number = len(reported.beliefs)
-        return Reports(reported.values, reported.errors(state.is_repeated), multipliers[-number:], errors[-number:])
-
-    def _answer(self, state: ModelledState, terrain: Terrain) -> np.ndarray:
-        """The centre; with noise the model's minimiser, as far from it as looks have gone, unless f may have no value there.
-
-        The start where no value has told it from any other point.
-        """
-        belief = state.belief
-        assert belief is not None
-        if self._is_hidden(state) or (belief.is_flat and not state.fallen > 0.0):
-            return state.first_point
-        if state.is_exact or state.has_missed:
-            return belief.centre
-        here = self._here(state, terrain, state.gradient_size * state.typical_unit)
-        model, covered = Model(belief.centre, here.slope.gradient, belief.hessian), min(state.radius, self._longest(state))
-        _, step = self._stepped(state, terrain, model, here.rows, covered)
-        return step.point if step.gain > 0.0 else belief.centre
-
-    @staticmethod
-    def _rows(state: ModelledState, terrain: Terrain, centre: np.ndarray) -> Linearization:
-        """The constraints at a point, which the state knows where it is the belief's centre."""
-        return state.rows if state.rows is not None and state.measured is centre else terrain.rows(centre)
+        return certified(state, self._terrain(state), values)
 
     def measures_at(self, state: ModelledState) -> tuple[MirrorMap, float]:
         return Euclidean(), 1.0

@@ -56,6 +56,7 @@ class Reported:
     sure: float
     exact: np.ndarray
     surprise: float = 1.0
+    spare: np.ndarray | float = 0.0  # room beyond that for errors at the centre
 
     @classmethod
     def start(cls, outputs: Outputs, centre: np.ndarray, values: np.ndarray, length: float, confidence: float) -> "Reported":
@@ -92,6 +93,15 @@ class Reported:
         """In the frame of a centre and a length; same: whether it is about the old one."""
         return self._each(lambda j, belief: belief.fitted() if same and not belief.is_full else belief.moved(centre, length))
 
+    def tightened(self, point: np.ndarray) -> "Reported | None":
+        """With more room for errors, where outputs would not keep their targets at a point, whose errors are its own; else None."""
+        there = self.seen_from(point)
+        low, high = there.targets
+        missing = np.maximum(np.maximum(low - there.values, there.values - high), 0.0)
+        if not (missing > 1e-3 * self.sure * there.errors()).any():
+            return None
+        return replace(self, spare=self.spare + missing)
+
     def seen_from(self, centre: np.ndarray) -> "Reported":
         return self._each(lambda j, belief: belief.seen_from(centre, belief.length))
 
@@ -117,7 +127,7 @@ class Reported:
     @cached_property
     def targets(self) -> tuple[np.ndarray, np.ndarray]:
         """The bounds with room for errors, where they leave any."""
-        room = np.minimum(self.sure * self.errors(), 0.5 * (self.upper - self.lower))
+        room = np.minimum(self.sure * self.errors() + self.spare, 0.5 * (self.upper - self.lower))
         return self.lower + room, self.upper - room
 
     def cost(self, values: np.ndarray) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 
 from zolal._array import Array
 from zolal.linearization import Linearization
+from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import norm
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.reported import Reported
@@ -107,6 +108,26 @@ class ModelledState(State):
         assert self.belief is not None
         own = 0.0 if self.belief.is_exact else self.belief.noise
         return own if self.reported is None else math.hypot(own, norm(self.reported.prices * self.reported.noises))
+
+    @property
+    def doubt(self) -> float:
+        """What noise may have made of the difference between the start and the centre."""
+        assert self.belief is not None
+        return 0.0 if self.is_exact else CONSTANTS.noise_margin * math.hypot(self.noise, self.belief.value_error)
+
+    @property
+    def has_fallen(self) -> bool:
+        """Whether f is surely less at the centre than it was at the start, which was evaluated once."""
+        return self.fallen > self.doubt
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether all values, near and far, differ by no more than noise does."""
+        belief = self.belief
+        if belief is None or self.reported is not None or belief.is_exact or len(belief.values) <= 2 * belief.dimension:
+            return False
+        most = (1.0 + CONSTANTS.hidden / math.sqrt(2.0 * len(belief.values))) * belief.noise  # a spread of N values is known to 1/sqrt(2N)
+        return float(np.std(belief.values)) <= most and not self.has_fallen
 
     @property
     def is_exact(self) -> bool:

@@ -1,0 +1,77 @@
+"""What a state's beliefs say of the centre, and the step that follows from them; no query is made for either."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from zolal.linearization import Linearization
+from zolal.solvers.auto.constants import CONSTANTS
+from zolal.solvers.auto.eased import eased
+from zolal.solvers.auto.plan import Here
+from zolal.solvers.auto.reported import Reported
+from zolal.solvers.auto.state import ModelledState
+from zolal.solvers.auto.step import Model, Step, Stepper
+from zolal.solvers.auto.terrain import Terrain
+
+
+class Stepped(NamedTuple):
+    """A step, with the curvature of the constraints and the prices of outputs that it has led to."""
+
+    state: ModelledState
+    step: Step
+
+
+def here(state: ModelledState, terrain: Terrain, largest: float = math.inf) -> Here:
+    """What the beliefs say of the centre, over the constraints and the models of the outputs."""
+    belief, reported = state.belief, state.reported
+    assert belief is not None
+    assert state.rows is not None
+    if reported is None:
+        return Here.at(terrain, state.rows, belief, state.radius, largest, state.surprise)
+    whole = terrain.with_outputs(reported.rows())
+    return Here.at(whole, whole.rows(belief.centre), belief, state.radius, largest, state.surprise, reported=reported)
+
+
+def stepped(state: ModelledState, terrain: Terrain, model: Model, rows: Linearization, radius: float) -> Stepped:
+    """The step of a radius. With outputs its gain is that of the merit, at prices at which coming nearer to their bounds pays.
+
+    rows: at the centre, the outputs' last.
+    """
+    if state.reported is None:
+        step = Stepper(terrain).minimiser(model, rows, radius, state.bend)
+        return Stepped(state.but(bend=step.bend), step)
+    number = len(state.reported.beliefs)
+    whole = terrain.with_outputs(state.reported.rows())
+    reached, start = eased(whole, model.centre, radius)
+    begin = reached.rows(model.centre if start is None else start)
+    multipliers = np.append(np.zeros(len(rows.value) - number), state.reported.multipliers)
+    step = Stepper(reached).minimiser(model, begin, radius, state.bend, start, multipliers)
+    before, after = (np.array([row.at(u) for row in whole.outputs]) for u in (model.centre, step.point))
+    reported = state.reported.priced(model.gradient, step.multipliers[-number:])
+    reported = _worthwhile(reported, step.gain, reported.cost(before) - reported.cost(after))
+    return Stepped(
+        state.but(bend=step.bend, reported=reported), step._replace(gain=step.gain + reported.cost(before) - reported.cost(after))
+    )
+
+
+def _worthwhile(reported: Reported, gain: float, less: float) -> Reported:
+    """Prices at which f rises by no more than a part of what the violations fall by. gain: of f alone; less: of the violations' cost."""
+    return reported.raised(-gain / (CONSTANTS.bought * less)) if less > 0.0 and gain < -CONSTANTS.bought * less else reported
+
+
+def longest_look(state: ModelledState) -> float:
+    """As far as a look goes with noise."""
+    return min(state.best_radius, CONSTANTS.longest_look * state.radius)
+
+
+def error(state: ModelledState, here: Here) -> float:
+    """The root mean square error of the gradient that is told, per typical unit; longer where forecasts were wrong.
+
+    Values that are multiples of something have plateaus, which look like solutions however many values there are: nothing is known.
+    """
+    belief = state.belief
+    assert belief is not None
+    if belief.grain or belief.is_plateau:
+        return math.inf
+    return here.said.error * math.sqrt(max(state.surprise, 1.0)) / state.typical_unit
