@@ -1,0 +1,1 @@
+"""Tuning of PyTorch models by forward passes alone, under constraints."""
