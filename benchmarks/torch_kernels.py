@@ -44,7 +44,20 @@ def seconds(run: Callable[[], object], device: str, repeats: int = 30) -> float:
 def transformer_sizes(total: int) -> list[int]:
     """The sizes of the tensors of a transformer with 12 layers, about as many weights in all."""
     width = int((total / (12 * 12 + 40)) ** 0.5)
-    layer = [width, width, 3 * width * width, 3 * width, width * width, width, width, width, 4 * width * width, 4 * width, 4 * width * width, width]
+    layer = [
+        width,
+        width,
+        3 * width * width,
+        3 * width,
+        width * width,
+        width,
+        width,
+        width,
+        4 * width * width,
+        4 * width,
+        4 * width * width,
+        width,
+    ]
     sizes = [40 * width * width, 1024 * width, *(12 * layer), width, width]
     return sizes
 

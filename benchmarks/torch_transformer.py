@@ -3,9 +3,9 @@
 python benchmarks/torch_transformer.py            about 10^8 weights on a GPU
 python benchmarks/torch_transformer.py --small    about 10^5 weights, on the CPU too
 
-Built from a config and trained by gradients for a while on sentences of a Markov chain, some of which end in a question: was the
-last word one of the first half of the vocabulary? A third of the answers there are wrong. Forward passes alone then teach it right answers, while
-its other predictions must stay where they were: average KL to the first model at most 0.01 on plain sentences.
+Built from a config and trained by gradients for a while on sentences of a Markov chain, each with a question at its end: was the last
+word one of the first half of the vocabulary? A tenth of the answers there are wrong. Forward passes alone then teach it to answer the other
+way round, while its other predictions must stay where they were: average KL to the first model at most 0.01 on plain sentences.
 """
 
 import argparse
@@ -111,7 +111,7 @@ def pretrained(config, device):
     optimizer = torch.optim.AdamW(model.parameters(), lr=6e-4 if config.width > 100 else 3e-3)
     warm = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda k: min((k + 1) / 100, 1.0) * (1.0 - 0.9 * k / config.pretraining))
     for _ in range(config.pretraining):
-        asked, answers = language.questions(config.batch, wrong=1 / 3)
+        asked, answers = language.questions(config.batch, wrong=0.1)
         rows = torch.cat([asked, answers[:, None]], dim=1)
         logits = model(rows[:, :-1])
         loss = functional.cross_entropy(logits.flatten(0, 1), rows[:, 1:].flatten())
@@ -137,7 +137,7 @@ class Batches:
     def __init__(self, config, model, device):
         self.config, self.language, self.first = config, Language(config, device, 1), copy.deepcopy(model)
         test = Language(config, device, 2)
-        self.test = self.with_first(*test.questions(512), test.plain(256))
+        self.test = self.with_first(*test.questions(512, wrong=1.0), test.plain(256))
 
     def with_first(self, asked, answers, plain):
         with torch.no_grad():
@@ -145,7 +145,7 @@ class Batches:
 
     def next(self):
         count = self.config.batch // 2
-        return self.with_first(*self.language.questions(count), self.language.plain(count))
+        return self.with_first(*self.language.questions(count, wrong=1.0), self.language.plain(count))
 
     @torch.no_grad()
     def tested(self, model):
@@ -198,7 +198,10 @@ def run(name, method, model, config, device, forwards):
             if not math.isfinite(curve[-1][1]):
                 break
     curve.append((used, *batches.tested(tuned)))
-    print(f"{name:34s} loss {curve[-1][1]:.4f}   KL {curve[-1][2]:.5f}   largest KL {max(c[2] for c in curve):.5f}   {time.perf_counter() - start:.0f} s", flush=True)
+    print(
+        f"{name:34s} loss {curve[-1][1]:.4f}   KL {curve[-1][2]:.5f}   largest KL {max(c[2] for c in curve):.5f}   {time.perf_counter() - start:.0f} s",
+        flush=True,
+    )
     return dict(name=name, curve=curve)
 
 
@@ -216,7 +219,9 @@ def main():
     start = time.perf_counter()
     model = pretrained(config, device)
     count = sum(p.numel() for p in model.parameters())
-    print(f"{count:,} weights on {torch.cuda.get_device_name() if device == 'cuda' else 'the CPU'}, pretrained in {time.perf_counter() - start:.0f} s; {forwards:,} forward passes each")
+    print(
+        f"{count:,} weights on {torch.cuda.get_device_name() if device == 'cuda' else 'the CPU'}, pretrained in {time.perf_counter() - start:.0f} s; {forwards:,} forward passes each"
+    )
     batches = Batches(config, model, device)
     print(f"{'at the start':34s} loss {batches.tested(model)[0]:.4f}")
     if device == "cuda":

@@ -51,7 +51,9 @@ class Price:
         if slope == 0.0 or loss_slope == 0.0:
             return self
         fresh = loss_slope / slope
-        return replace(self, ratio=fresh if self.ratio is None else math.exp(MEMORY * math.log(self.ratio) + (1.0 - MEMORY) * math.log(fresh)))
+        return replace(
+            self, ratio=fresh if self.ratio is None else math.exp(MEMORY * math.log(self.ratio) + (1.0 - MEMORY) * math.log(fresh))
+        )
 
     def after(self, g: float) -> "Price":
         """After a step that began with the value g."""
@@ -102,12 +104,15 @@ def first_size(slopes: Sequence[float]) -> float:
     return FIRST * math.sqrt(len(slopes)) / max(spread(slopes), 1e-300)
 
 
-def next_size(size: float, foretold: float, change: float, signal: float) -> float:
-    """The step size after one with which phi of the batch was foretold to change by `foretold` < 0 and changed by `change`.
+def next_size(size: float, gain: float, change: float, signal: float, rate: float = 1.0) -> float:
+    """The step size after a step of the length rate * size.
 
-    On average over batches phi(t) = phi + signal t foretold/size + t^2 q/2, and size^2 q/2 = change - foretold. GOAL of the t with the
-    least value is aimed at. signal: the share of `foretold` that other batches share.
+    With a slope of gain per unit phi of the batch was to change by -rate size gain; it changed by `change`. On average over batches
+    phi(t) = phi - signal gain t + q t^2 / 2, with q from the difference of the two. GOAL of the t with the least value is aimed at.
+
+    signal: the share of the gain that other batches share. rate: what a user's schedule makes of the step size.
     """
-    bend = change - foretold
-    best = -signal * foretold / (2.0 * bend) if bend > 0.0 else FARTHEST
+    length = rate * size
+    bend = (change + length * gain) / length**2  # q/2
+    best = signal * gain / (2.0 * bend * size) if bend > 0.0 else FARTHEST
     return size * min(max(GOAL * best, 1.0 / FARTHEST), FARTHEST) ** TURN

@@ -127,7 +127,9 @@ def _shift(
 
 
 @triton.jit
-def _updated(x, i, k1, k2, k3, before, smoothing, limit, weights, count, r1, r2, r3, BEFORE: tl.constexpr, DROPPED: tl.constexpr, WIDE: tl.constexpr):
+def _updated(
+    x, i, k1, k2, k3, before, smoothing, limit, weights, count, r1, r2, r3, BEFORE: tl.constexpr, DROPPED: tl.constexpr, WIDE: tl.constexpr
+):
     bits = word(i, k1, k2, k3)
     z = x.to(WIDE)
     moves = tl.abs(z) < limit

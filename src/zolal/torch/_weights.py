@@ -44,6 +44,11 @@ class Part:
         return self.tensors[0].device
 
     @property
+    def size(self) -> int:
+        """How many weights."""
+        return sum(tensor.numel() for tensor in self.tensors)
+
+    @property
     def limit(self) -> float:
         """The size from which on a weight is not moved by the smoothing."""
         return math.ldexp(self.smoothing, DIGITS[self.dtype])

@@ -147,7 +147,12 @@ def average_kl(logits: Any, reference: Any) -> Any:
     >>> float(average_kl(torch.zeros(4, 3), torch.zeros(4, 3)))
     0.0
     """
-    require(tuple(logits.shape) == tuple(reference.shape), "average_kl(logits, reference)", "have equal shapes", (*logits.shape, *reference.shape))
+    require(
+        tuple(logits.shape) == tuple(reference.shape),
+        "average_kl(logits, reference)",
+        "have equal shapes",
+        (*logits.shape, *reference.shape),
+    )
     p, q = (torch.log_softmax(each.float(), dim=-1) for each in (logits, reference))
     return (p.exp() * (p - q)).sum(dim=-1).mean()
 

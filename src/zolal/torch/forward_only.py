@@ -7,8 +7,9 @@ from typing import Any, NamedTuple, final
 
 import torch
 
-from zolal._checks import is_number, nonnegative_int, positive, positive_int, require, shown
+from zolal._checks import nonnegative_int, positive, positive_int, require, shown
 from zolal.errors import CheckpointError, ConstraintError, InvalidArgumentError, ObjectiveError
+from zolal.torch._closure import Repeatable, Seen
 from zolal.torch._pace import RETREAT, Price, Signal, centred, first_size, next_size, spread
 from zolal.torch._weights import MOST, Weights, rounded_smoothing
 from zolal.torch.constraints import AtMost, Piece, WeightSet
@@ -40,18 +41,6 @@ class Step(NamedTuple):
     step_size: float
     forwards: int
     rejected: bool
-
-
-class Seen(NamedTuple):
-    """The values of one forward pass, or of half of its batch: the loss, and what is bounded."""
-
-    loss: float
-    bounded: tuple[float, ...]
-    halves: "tuple[Seen, ...]" = ()
-
-    @property
-    def is_finite(self) -> bool:
-        return all(map(math.isfinite, (self.loss, *self.bounded)))
 
 
 @final
@@ -106,7 +95,8 @@ class ForwardOnly(torch.optim.Optimizer):
         self.prices, self.signal = [Price() for _ in self.bounds], Signal()
         self.above = [0] * len(self.bounds)
         self.start = self.weights.digest()
-        self.history: list[dict[str, Any]] = [dict(step=0, weights=[], scales=[], projections=self._projected(0))]
+        self.history: list[dict[str, Any]] = [dict(step=0, weights=[], scales=[], back=False, projections=self._projected(0))]
+        self.standing: list[int] = []
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any]) -> Step:  # type: ignore[override]
@@ -118,7 +108,7 @@ class ForwardOnly(torch.optim.Optimizer):
         """
         self._check_places()
         k, n = self.num_steps + 1, self.num_directions
-        evaluate = _Repeatable(closure, self.bounds, self.weights.device)
+        evaluate = Repeatable(closure, self.bounds, self.weights.device)
         raw = [evaluate()]
         for j in range(n):
             self._shift(k, j - 1 if j else None, j)
@@ -140,25 +130,29 @@ class ForwardOnly(torch.optim.Optimizer):
             return self._stayed(here)
         return self._moved(here, slopes, evaluate)
 
-    def _moved(self, here: Seen, slopes: list[float], evaluate: "_Repeatable") -> Step:
+    def _moved(self, here: Seen, slopes: list[float], evaluate: Repeatable) -> Step:
         """The step along the slopes, and the next step size from one more forward pass."""
         k, size = self.num_steps, self._step_size(slopes)
         self._update(k, self.num_directions - 1, [-value for value in slopes], [scale * size for scale in self._scales()])
         self.lost = 0
-        rejected = False
-        if self.automatic:
-            trial = evaluate.read([evaluate()])[0]
-            self.num_forwards += 1
-            foretold = -size * sum(value * value for value in slopes) * (len(slopes) - 1) / len(slopes) ** 2
-            change = self._phi(trial) - self._phi(here) if trial.is_finite else math.inf
-            rejected = change > -foretold
-            if rejected:
-                self._take_back(k)
-            elif foretold < 0.0:
-                self.size = next_size(size, foretold, change, self.signal.share)
+        rejected = self.automatic and self._judged(here, slopes, size, evaluate)
         self.prices = [price.after(g) for price, g in zip(self.prices, self._violations(here), strict=True)]
         self._warn_of_violation(here)
         return self._report(here, rejected)
+
+    def _judged(self, here: Seen, slopes: list[float], size: float, evaluate: Repeatable) -> bool:
+        """The next step size, from one more forward pass; a step after which phi has risen by more than it was to fall is taken back."""
+        trial, n = evaluate.read([evaluate()])[0], len(slopes)
+        self.num_forwards += 1
+        rate = sum(self.param_groups[part.group]["lr"] * part.size for part in self.weights.parts) / self.weights.dimension
+        gain = sum(value * value for value in slopes) * (n - 1) / n**2
+        change = self._phi(trial) - self._phi(here) if trial.is_finite else math.inf
+        if change > rate * size * gain:
+            self._take_back()
+            return True
+        if gain > 0.0:
+            self.size = next_size(size, gain, change, self.signal.share, rate)
+        return False
 
     def _step_size(self, slopes: list[float]) -> float:
         if self.size is None:
@@ -181,7 +175,8 @@ class ForwardOnly(torch.optim.Optimizer):
             self.prices[number] = self.prices[number].seen(spread(loss), spread(own))
         forces = [price.force(g) for price, g in zip(self.prices, self._violations(here), strict=True)]
         total, *halves = (
-            _joined(forces, *self._differences(a, b)) for a, b in ((here, there), *((here.halves[h], [seen.halves[h] for seen in there]) for h in (0, 1)))
+            _joined(forces, *self._differences(a, b))
+            for a, b in ((here, there), *((here.halves[h], [seen.halves[h] for seen in there]) for h in (0, 1)))
         )
         self.signal = self.signal.seen(total, list(zip(*halves, strict=True)))
         return total
@@ -205,11 +200,12 @@ class ForwardOnly(torch.optim.Optimizer):
 
     def _without_values(self, here: Seen) -> Step:
         """The loss itself is not finite: the last step was too long, if there was one."""
-        last = self.history[-1]
         self.lost += 1
-        if not last["weights"] or self.lost > LOST:
-            raise ObjectiveError(f"The loss of the model, {here.loss}, or a bounded value, {here.bounded}, is not finite, and no step is left to take back.")
-        self._take_back(last["step"])
+        if not self.standing or self.lost > LOST:
+            raise ObjectiveError(
+                f"The loss of the model, {here.loss}, or a bounded value, {here.bounded}, is not finite, and no step is left to take back."
+            )
+        self._take_back()
         return self._report(here, True)
 
     def _stayed(self, here: Seen) -> Step:
@@ -219,20 +215,33 @@ class ForwardOnly(torch.optim.Optimizer):
         self.size = None if self.size is None else RETREAT * self.size
         return self._report(here, True)
 
-    def _take_back(self, k: int) -> None:
-        """The last step once more, with the opposite sign, and shorter steps from now on; exact up to the rounding of a step."""
-        last = self.history[-1]
-        self._update(k, None, [-value for value in last["weights"]], last["scales"])
+    def _take_back(self) -> None:
+        """The last step that stands once more, with the opposite sign, and shorter steps from now on; exact up to the rounding of a step."""
+        last = self.history[self.standing.pop()]
+        self._update(last["step"], None, [-value for value in last["weights"]], last["scales"], back=True)
         self.size = RETREAT * (self.size or 0.0)
 
     def _shift(self, k: int, before: int | None, after: int | None) -> None:
         for part in self.weights.parts:
             part.shift(self.seed, k, before, after)
 
-    def _update(self, k: int, before: int | None, weights: list[float], scales: list[float]) -> None:
+    def _update(self, k: int, before: int | None, weights: list[float], scales: list[float], back: bool = False) -> None:
         for part in self.weights.parts:
             part.update(self.seed, k, before, [scales[part.group] * weight for weight in weights])
-        self.history.append(dict(step=k, weights=weights, scales=scales, projections=self._projected(k)))
+        if not back:
+            self.standing.append(len(self.history))
+        self.history.append(dict(step=k, weights=weights, scales=scales, back=back, projections=self._projected(k)))
+
+    @staticmethod
+    def _standing(history: Sequence[Mapping[str, Any]]) -> list[int]:
+        """The numbers of the steps that were not taken back."""
+        found: list[int] = []
+        for number, entry in enumerate(history):
+            if entry["back"]:
+                found.pop()
+            elif number:
+                found.append(number)
+        return found
 
     def _projected(self, k: int) -> list[list[Any]]:
         """Weights back to all sets; what was done, as the numbers of set and piece and the amount."""
@@ -267,7 +276,9 @@ class ForwardOnly(torch.optim.Optimizer):
         """Weights must lie where they did: a model that was moved has other tensors."""
         now = {parameter.data_ptr() for group in self.param_groups for parameter in group["params"]}
         if not now.issuperset(tensor.data_ptr() for tensor in self.weights.tensors):
-            raise InvalidArgumentError("The parameters lie elsewhere than when `ForwardOnly` was made: make it after the model is moved or cast.")
+            raise InvalidArgumentError(
+                "The parameters lie elsewhere than when `ForwardOnly` was made: make it after the model is moved or cast."
+            )
 
     def _warn_of_underflow(self) -> None:
         for dtype, share in self.weights.stuck().items():
@@ -334,6 +345,7 @@ class ForwardOnly(torch.optim.Optimizer):
             if self.weights.digest() != state["now"]:
                 raise CheckpointError("The steps of the checkpoint do not lead to its weights again: constraints or groups differ.")
         self.start, self.history = state["start"], [dict(entry) for entry in state["history"]]
+        self.standing = self._standing(self.history)
         self.num_steps, self.num_forwards, self.lost, self.size = (state[key] for key in ("num_steps", "num_forwards", "lost", "size"))
         self.prices, self.signal = [Price(*price) for price in state["prices"]], Signal(*state["signal"])
         self.above = list(state["above"])
@@ -356,46 +368,6 @@ class ForwardOnly(torch.optim.Optimizer):
                 part.update(self.seed, entry["step"], None, [entry["scales"][part.group] * weight for weight in entry["weights"]])
             for count, (number, piece, amount) in enumerate(entry["projections"]):
                 self._project(entry["step"], number, piece, amount, count)
-
-
-@final
-class _Repeatable:
-    """The user's closure, called with the same random numbers each time; values stay on their device until they are read."""
-
-    def __init__(self, closure: Callable[[], Any], bounds: Sequence[AtMost], device: Any) -> None:
-        require(callable(closure), "closure", "be a function without arguments", closure)
-        self.closure, self.bounds, self.device = closure, bounds, device
-        self.cpu = torch.get_rng_state()
-        self.gpu = torch.cuda.get_rng_state(device) if device.type == "cuda" else None
-
-    def __call__(self) -> Any:
-        torch.set_rng_state(self.cpu)
-        if self.gpu is not None:
-            torch.cuda.set_rng_state(self.gpu, self.device)
-        found = self.closure()
-        loss, values = found if isinstance(found, tuple) and len(found) == 2 else (found, {})
-        missing = [bound.name for bound in self.bounds if not isinstance(values, Mapping) or bound.name not in values]
-        if missing:
-            raise ObjectiveError(f"The closure must return the loss and a dict with {', '.join(map(repr, missing))}, got {shown(found)}.")
-        return torch.stack([self._number(each) for each in (loss, *(values[bound.name] for bound in self.bounds))])
-
-    def _number(self, value: Any) -> Any:
-        """The mean, and those of two halves: every other example."""
-        if isinstance(value, torch.Tensor) and value.numel() > 0 and not value.is_complex():
-            flat = value.detach().reshape(-1).to(self.device, torch.float64)
-            return torch.stack([flat.mean(), flat[::2].mean(), flat[1::2].mean() if len(flat) > 1 else flat.mean()])
-        if is_number(value) or (isinstance(value, float) and math.isnan(value)):
-            return torch.full((3,), float(value), dtype=torch.float64, device=self.device)
-        raise ObjectiveError(f"The closure must return real numbers, the loss or those of the examples, got {shown(value)}.")
-
-    @staticmethod
-    def read(raw: Sequence[Any]) -> list[Seen]:
-        """All values in one transfer."""
-        found = []
-        for rows in torch.stack(list(raw)).tolist():
-            whole, *halves = (Seen(column[0], tuple(column[1:])) for column in zip(*rows, strict=True))
-            found.append(whole._replace(halves=tuple(halves)))
-        return found
 
 
 def _joined(forces: Sequence[float], loss: Sequence[float], *bounded: Sequence[float]) -> list[float]:
