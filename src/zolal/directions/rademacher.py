@@ -33,7 +33,7 @@ class Rademacher(Directions):
         from zolal.directions._kernels import shift
 
         point = np.empty_like(x)
-        shift(x, float(scale), j % 32, self._half_keys(j), point)
+        shift(x, float(scale), j % 32, self.word_keys(j), point)
         return point
 
     def write_shifts(self, x: np.ndarray, scale: float, start: int, rows: np.ndarray) -> None:
@@ -49,7 +49,7 @@ class Rademacher(Directions):
         from zolal.directions._kernels import words
 
         out = np.empty(self.dimension, np.uint32)
-        words(self._half_keys(j), out)
+        words(self.word_keys(j), out)
         return out
 
     def combine(self, weights: Array) -> Array:
@@ -75,7 +75,7 @@ class Rademacher(Directions):
 
         blocks = []
         for block in range(-(-self.count // WORD)):
-            sums = bucket_sums(np.ascontiguousarray(v), self._half_keys(block * WORD), self._half_keys(block * WORD + 32))
+            sums = bucket_sums(np.ascontiguousarray(v), self.word_keys(block * WORD), self.word_keys(block * WORD + 32))
             blocks.append((sums @ BYTE_SIGNS).reshape(-1))
         return np.concatenate(blocks)[: self.count]
 
@@ -93,7 +93,7 @@ class Rademacher(Directions):
         total = np.zeros(self.dimension)
         for block in range(-(-self.count // WORD)):
             first = block * WORD
-            add_combination(self._tables(weights, block), self._half_keys(first), self._half_keys(first + 32), total)
+            add_combination(self._tables(weights, block), self.word_keys(first), self.word_keys(first + 32), total)
         return total
 
     def _tables(self, weights: Array, block: int) -> np.ndarray:
@@ -104,10 +104,10 @@ class Rademacher(Directions):
         return padded.reshape(8, 8) @ BYTE_SIGNS.T
 
     def _half(self, j: int, reference: Array) -> Any:
-        return hashed_words(self.dimension, tuple(self._half_keys(j).tolist()), reference)
+        return hashed_words(self.dimension, tuple(self.word_keys(j).tolist()), reference)
 
-    def _half_keys(self, j: int) -> np.ndarray:
-        """The three keys of the 32-bit half that holds direction j."""
+    def word_keys(self, j: int) -> np.ndarray:
+        """The three keys of the 32-bit words that hold direction j, one word per coordinate, as bit j mod 32."""
         first = 3 * (j % WORD // 32)
         return np.asarray(self._keys(j // WORD)[first : first + 3], dtype=np.uint64)
 

@@ -1,0 +1,118 @@
+"""From the values of one step to the next: how far to go, and what a constraint costs. Pure functions of numbers."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import final
+
+FIRST = 0.1  # smoothings; the root mean square of the first step's changes
+GOAL = 0.5  # of the step size that would be best along this step
+TURN = 0.25  # the power by which a step size follows what one step shows
+FARTHEST = 4.0  # a factor; what one step shows counts for no more
+RETREAT = 0.25  # of the step size, after a step that was taken back
+PENALTY = 10.0  # forces of the loss, where a constraint is violated by its bound
+DUAL = 0.1  # of the penalty, by which a multiplier follows the violation
+MEMORY = 0.9  # of the sizes of slopes, per step
+NOISE_MEMORY = 0.99  # of the share of noise in slopes, per step
+LEAST_SIGNAL = 0.03  # the share of signal in slopes that is taken to be there, at the least: so well is it known
+
+
+@final
+@dataclass(frozen=True)
+class Price:
+    """What a violation of one constraint g <= 0 costs.
+
+    phi = f + (max(0, lambda + mu g)^2 - lambda^2) / (2 mu),   theta = max(0, lambda + mu g),   lambda <- max(0, lambda + rho g)
+
+    This is the augmented Lagrangian of f with the equality g + z = 0 at its least over slacks z >= 0; theta is what a gradient of g counts
+    in the gradient of phi. multiplier: lambda. ratio: the size of the loss's slopes over that of g's slopes, g in units of its bound.
+    """
+
+    multiplier: float = 0.0
+    ratio: float | None = None
+
+    @property
+    def penalty(self) -> float:
+        """mu: a violation of a tenth of the bound weighs as much as the loss does."""
+        return PENALTY * (self.ratio or 0.0)
+
+    def force(self, g: float) -> float:
+        """theta."""
+        return max(0.0, self.multiplier + self.penalty * g)
+
+    def term(self, g: float) -> float:
+        """What g adds to f in phi."""
+        if self.penalty == 0.0:
+            return self.multiplier * g
+        return (self.force(g) ** 2 - self.multiplier**2) / (2.0 * self.penalty)
+
+    def seen(self, loss_slope: float, slope: float) -> "Price":
+        """After the sizes of the slopes of one step."""
+        if slope == 0.0 or loss_slope == 0.0:
+            return self
+        fresh = loss_slope / slope
+        return replace(
+            self, ratio=fresh if self.ratio is None else math.exp(MEMORY * math.log(self.ratio) + (1.0 - MEMORY) * math.log(fresh))
+        )
+
+    def after(self, g: float) -> "Price":
+        """After a step that began with the value g."""
+        return replace(self, multiplier=max(0.0, self.multiplier + DUAL * self.penalty * g))
+
+
+def centred(differences: Sequence[float]) -> list[float]:
+    """Differences less their mean, NaN as 0; the mean is due to curvature, which all directions share, and says nothing of slopes.
+
+    The sum of n/(n-1) of these times u_j has the mean of the sum of the differences times u_j.
+    """
+    there = [value for value in differences if math.isfinite(value)]
+    mean = sum(there) / max(len(there), 1)
+    return [(value - mean) * len(there) / max(len(there) - 1, 1) if math.isfinite(value) else 0.0 for value in differences]
+
+
+def spread(slopes: Sequence[float]) -> float:
+    """The root mean square."""
+    return math.sqrt(sum(value * value for value in slopes) / max(len(slopes), 1))
+
+
+@final
+@dataclass(frozen=True)
+class Signal:
+    """How much of the squares of slopes is due to the loss itself, and how much to the batch at hand.
+
+    A slope is the mean of those of two halves of its batch, s and t; (s - t)^2 / 4 has the mean of the noise in its square.
+    """
+
+    square: float = 0.0
+    noise: float = 0.0
+
+    def seen(self, slopes: Sequence[float], halves: Sequence[tuple[float, float]]) -> "Signal":
+        noise = sum((s - t) ** 2 for s, t in halves) / (4.0 * len(halves))
+        if self.square == 0.0:
+            return Signal(spread(slopes) ** 2, noise)
+        old, new = NOISE_MEMORY, 1.0 - NOISE_MEMORY
+        return Signal(old * self.square + new * spread(slopes) ** 2, old * self.noise + new * noise)
+
+    @property
+    def share(self) -> float:
+        """Of the signal; 1 where halves are not known."""
+        return max(1.0 - self.noise / self.square, LEAST_SIGNAL) if self.square > 0.0 else 1.0
+
+
+def first_size(slopes: Sequence[float]) -> float:
+    """A step size with which weights change by a tenth of the smoothing."""
+    return FIRST * math.sqrt(len(slopes)) / max(spread(slopes), 1e-300)
+
+
+def next_size(size: float, gain: float, change: float, signal: float, rate: float = 1.0) -> float:
+    """The step size after a step of the length rate * size.
+
+    With a slope of gain per unit phi of the batch was to change by -rate size gain; it changed by `change`. On average over batches
+    phi(t) = phi - signal gain t + q t^2 / 2, with q from the difference of the two. GOAL of the t with the least value is aimed at.
+
+    signal: the share of the gain that other batches share. rate: what a user's schedule makes of the step size.
+    """
+    length = rate * size
+    bend = (change + length * gain) / length**2  # q/2
+    best = signal * gain / (2.0 * bend * size) if bend > 0.0 else FARTHEST
+    return size * min(max(GOAL * best, 1.0 / FARTHEST), FARTHEST) ** TURN
