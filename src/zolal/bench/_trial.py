@@ -74,10 +74,17 @@ def refer(collection: str, name: str, letters: str, seconds: float) -> Facts | U
 def measure(
     collection: str, name: str, letters: str, method: str, level: float, span: float, budget: int, seed: int, seconds: float
 ) -> Verdict:
-    """One run. level: of the noise, as a part of the span. seconds: after these no evaluation is answered any more."""
+    """One run on a problem of a collection."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         given = find(collection, name, letters)
+    return tried(given, method, level, span, budget, seed, seconds)
+
+
+def tried(given: Given, method: str, level: float, span: float, budget: int, seed: int, seconds: float) -> Verdict:
+    """One run. level: of the noise, as a part of the span. seconds: after these no evaluation is answered any more."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
         warm_up(method)  # what is loaded or compiled once is not the method's time
         trial = Trial(given, level * span, span, budget, seed, seconds)
         x = METHODS[method](given, trial, level, seed)
