@@ -59,10 +59,10 @@ def test_the_sparse_targets_are_asked_at_the_largest_dimension(tmp_path, queries
 
 
 def test_the_probe_is_solved_and_judged():
-    found = probe.measure(5, 600, 0)
+    found = probe.measure(5, 200, 0)
     assert abs(found.gap) < 0.05
     assert found.violation < 1e-5
-    assert found.evaluations <= 600
+    assert found.evaluations <= 200
 
 
 def test_the_probes_targets_are_those_of_each_size(tmp_path):
