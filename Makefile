@@ -12,6 +12,8 @@ reproduce: $(VENV)/experiments.stamp ## a quick run of the paper's experiments, 
 
 # Without bytecode every worker and every command that a test starts would compile the sources again, whatever the environment says.
 test test-fast test-slow coverage: export PYTHONDONTWRITEBYTECODE :=
+# Two workers use both cores already: with more threads each, linear algebra would spend most of its time waiting for the other.
+test test-fast test-slow coverage: export OMP_NUM_THREADS := 1
 
 test: check test-fast ## the checks, and everything but the slow tests
 

@@ -28,7 +28,7 @@ def probe(dimension, seed, noise=1e-3, scales=(1.0, 1.0, 1.0)):
     return lambda x: f(x) + F * noise * values.standard_normal() if noise else f(x), f, rows, X * solution, X * np.ones(dimension)
 
 
-@seeds(range(2), range(2, 4))
+@seeds(range(1), range(1, 4))
 def test_the_noisy_probe_is_solved_to_a_thousandth(seed):
     noisy, f, rows, solution, x0 = probe(50, seed)
     found = minimize(noisy, x0, constraints=rows, method="auto", maxfev=1000, rng=seed)
@@ -39,8 +39,8 @@ def test_the_noisy_probe_is_solved_to_a_thousandth(seed):
 
 @pytest.mark.parametrize("scales", [(1e6, 1e-3, 1e4), (1e-6, 1e3, 1e-4), (1e-6, 1e-3, 1e4)], ids=str)
 def test_scales_of_f_x_and_c_do_not_matter(scales):
-    noisy, f, rows, solution, x0 = probe(20, 1, 1e-3, scales)
-    found = minimize(noisy, x0, constraints=rows, method="auto", maxfev=500, rng=0)
+    noisy, f, rows, solution, x0 = probe(10, 1, 1e-3, scales)
+    found = minimize(noisy, x0, constraints=rows, method="auto", maxfev=250, rng=0)
     assert f(found.x) <= 1.02 * f(solution)
     assert found.maxcv <= 1e-8 * scales[2]
 
@@ -127,10 +127,10 @@ def test_another_geometry_may_be_asked_for():
 
 
 def test_heavy_tails_and_multiplicative_noise_are_survived():
-    noisy, f, rows, solution, x0 = probe(20, 2, 0.0)
+    noisy, f, rows, solution, x0 = probe(10, 2, 0.0)
     for number, corrupted in enumerate((lambda v, g: v + 1e-3 * g.standard_t(1.5), lambda v, g: v * (1 + 0.01 * g.standard_normal()))):
         values = np.random.default_rng(number)
-        found = minimize(lambda x, c=corrupted, g=values: c(noisy(x), g), x0, constraints=rows, method="auto", maxfev=600, rng=0)
+        found = minimize(lambda x, c=corrupted, g=values: c(noisy(x), g), x0, constraints=rows, method="auto", maxfev=300, rng=0)
         assert f(found.x) <= 1.05 * f(solution)
 
 
@@ -147,7 +147,7 @@ def test_dense_unconstrained_problems_are_solved_in_every_dimension(dimension, s
 
 def test_no_success_is_claimed_far_from_a_solution():
     """Badly conditioned problems are not solved with this budget; whatever is returned must not be called a success."""
-    weights, turned = np.logspace(0, 3, 80), np.linalg.qr(np.random.default_rng(0).standard_normal((80, 80)))[0]
+    weights, turned = np.logspace(0, 3, 40), np.linalg.qr(np.random.default_rng(0).standard_normal((40, 40)))[0]
 
     def bad(x):
         return 0.5 * float(weights @ (turned @ (x - 0.3)) ** 2)
@@ -156,15 +156,15 @@ def test_no_success_is_claimed_far_from_a_solution():
         return float((100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2).sum())
 
     for f in (bad, rosenbrock):
-        found = minimize(f, np.zeros(80), maxfev=800, rng=0)
-        assert f(found.x) < f(np.zeros(80))
+        found = minimize(f, np.zeros(40), maxfev=400, rng=0)
+        assert f(found.x) < f(np.zeros(40))
         assert not found.success
 
 
 def test_a_badly_conditioned_sum_over_variables_is_known_from_few_values():
-    """Curvature along the axes is a scale of its own: ten values per variable do, where a quadratic has 41 coefficients for each."""
-    weights = np.logspace(0, 3, 80)
-    found = minimize(lambda x: 0.5 * float(weights @ (x - 0.3) ** 2), np.zeros(80), maxfev=800, rng=0)
+    """Curvature along the axes is a scale of its own: ten values per variable do, where a quadratic has 21 coefficients for each."""
+    weights = np.logspace(0, 3, 40)
+    found = minimize(lambda x: 0.5 * float(weights @ (x - 0.3) ** 2), np.zeros(40), maxfev=400, rng=0)
     assert found.success
     assert np.linalg.norm(weights * (found.x - 0.3)) <= found.stationarity_limit
 
@@ -208,7 +208,7 @@ def test_samples_go_with_arrays_of_other_kinds():
         lambda x, xi: ((x - 0.3) ** 2).sum() + 0.1 * (x * torch.as_tensor(xi)).sum(),
         torch.zeros(8, dtype=torch.float64),
         sample=lambda rng: rng.standard_normal(8),
-        maxfev=3000,
+        maxfev=1000,
         rng=0,
     )
     assert isinstance(found.x, torch.Tensor)
@@ -231,7 +231,7 @@ class Noisy:
 
 @pytest.mark.parametrize("kind", ["exact", "sampled"])
 def test_a_run_is_the_same_to_the_bit_however_it_is_evaluated_or_resumed(kind, tmp_path):
-    given = dict(constraints=SPHERE, maxfev=400, rng=3, tol=1e-9)
+    given = dict(constraints=SPHERE, maxfev=150, rng=3, tol=1e-9)
     if kind == "sampled":
         given["sample"] = lambda rng: rng.standard_normal(6)
     whole = minimize(Noisy(kind), 3.0 * np.arange(1.0, 7.0), **given)

@@ -3,12 +3,14 @@
 import csv
 import json
 import sys
+from dataclasses import replace
 
 import pytest
 
-from zolal import cli
-from zolal.bench import qcqp, sparse
-from zolal.campaigns import Task
+from held_runs import holding
+from zolal import __version__, cli
+from zolal.bench import _contest, _quadratics, _trial, attack, conditioning, fairness, probe, scaling
+from zolal.bench._contestants import available
 from zolal.cli import bench as command
 
 
@@ -23,33 +25,74 @@ def run(*arguments):
     return 0
 
 
-@pytest.fixture
-def tiny(monkeypatch):
-    """Only the quadratics, at their smallest; the tasks that were run."""
-    executed = []
-    monkeypatch.setattr(Task, "run", lambda task, original=Task.run: executed.append(task) or original(task))
-    monkeypatch.setattr(command, "BENCHMARKS", ("qcqp", "sparse"))
-    monkeypatch.setattr(qcqp.Grid, "quick", classmethod(lambda cls, seeds: cls(seeds, (64,))))
-    monkeypatch.setattr(sparse.Grid, "quick", classmethod(lambda cls, seeds: cls(seeds, (64,))))
-    return executed
+def kept(folder):
+    """The function and the arguments of every run in the store."""
+    return [json.loads(json.loads(line)["key"]) for line in (folder / "runs.jsonl").read_text().splitlines()]
 
 
-def test_all_benchmarks_are_run_and_written_and_not_run_again(tiny, tmp_path, capsys):
+ENDED = dict(evaluations=60, least=0.0, value=0.0, violation=0.0, overhead=1e-3, seconds=1.0, late=False)
+FACTS = _trial.Facts(9, 1, start=1.0, best=0.0, moved=0.0)
+
+
+def of_fields(field):
+    """References and runs on every problem of a collection."""
+    yield from ((task, FACTS) for task in field.references())
+    yield from ((task, _trial.Verdict(history=[(5, 0.0)], **ENDED)) for name in field.names for task in field.tasks(name, FACTS))
+
+
+def outcomes(name):
+    """Made-up outcomes of all runs that `zolal bench NAME --quick --seeds 1` asks for."""
+    grid = command.benchmarks()[name].Grid.quick(1)
+    match name:
+        case "qcqp" | "sparse":
+            return [(task, _quadratics.Measured(d, 0.01, 2 * d)) for d in grid.dimensions for task in grid.tasks(d)]
+        case "attack":
+            return [(task, attack.Measured(list(range(10, 22)))) for task in grid.tasks()]
+        case "fairness":
+            return [(task, fairness.Measured(9.0, 10.0, 0.009, 9.0, 0.0, 0.009, 0.0)) for task in grid.tasks()]
+        case "probe":
+            sizes = [(size, task) for size in grid.sizes for task in grid.tasks(size)]
+            return [(task, probe.Measured(size.budget, 1e-4, 1e-9, 1.0, "CONVERGED")) for size, task in sizes]
+        case "scaling":
+            made = scaling.measure(1, True)
+            return [(task, replace(made, number=task.arguments["number"])) for task in grid.tasks()]
+        case "conditioning":
+            made = conditioning.Measured(firsts=[20, 30, 40], status="CONVERGED", **ENDED)
+            return [(task, made) for row in grid.rows for task in grid.tasks(row)]
+        case "peers":
+            made = _contest.Verdict(100, 0.01, 1e-9, 0.01, [30, None], overhead=1e-4, seconds=1.0)
+            return [(task, made) for family in grid.families for method in available() for task in grid.tasks(method, 10, family)]
+    return list(of_fields(grid.field()))
+
+
+def test_all_benchmarks_are_written_from_their_stores(tmp_path, capsys):
+    for name in command.BENCHMARKS:
+        holding(tmp_path / name, outcomes(name), __version__)
     assert run("all", "--quick", "--seeds", "1", "--workers", "1", "--out", str(tmp_path)) == 0
-    assert len(tiny) == 2
-    shown = capsys.readouterr().out
-    assert "d = 64: queries / d" in shown
-    assert "target" in shown
-    rows = list(csv.reader((tmp_path / "qcqp" / "qcqp.csv").read_text().splitlines()))
-    assert rows[0] == ["what", "target", "measured", "verdict", "aim", "reached"]
-    assert (tmp_path / "sparse" / "sparse.md").read_text().count("|") > 10
-    assert "<html" in (tmp_path / "index.html").read_text()
-    records = [json.loads(line) for line in (tmp_path / "qcqp" / "runs.jsonl").read_text().splitlines()]
-    assert len(records) == 1
-    assert run("qcqp", "--quick", "--seeds", "1", "--workers", "1", "--out", str(tmp_path)) == 0
-    assert len(tiny) == 2
-    assert run("qcqp", "--quick", "--seeds", "1", "--workers", "1", "--out", str(tmp_path), "--again") == 0
-    assert len(tiny) == 3
+    assert capsys.readouterr().out.count("\n0 runs were made now") == len(command.BENCHMARKS)
+    overview = (tmp_path / "index.html").read_text()
+    for name in command.BENCHMARKS:
+        assert f'href="{name}/index.html"' in overview
+        assert f"zolal bench {name} --seeds 1 --quick" in (tmp_path / name / "index.html").read_text()
+        assert list((tmp_path / name).glob("*.csv"))
+
+
+def test_a_benchmark_is_run_and_written_and_not_run_again(tmp_path, capsys):
+    options = ("qcqp", "--quick", "--seeds", "1", "--workers", "1", "--out", str(tmp_path))
+    for more, made, stored in (((), 1, 1), ((), 0, 1), (("--again",), 1, 2)):
+        assert run(*options, *more) == 0
+        shown = capsys.readouterr().out
+        assert f"\n{made} runs were made now" in shown
+        assert "d = 1,024: queries / d" in shown
+        assert kept(tmp_path / "qcqp") == stored * [["bench._quadratics:measure", QCQP]]
+    header, row = csv.reader((tmp_path / "qcqp" / "qcqp.csv").read_text().splitlines())
+    assert header == ["what", "target", "measured", "verdict", "aim", "reached"]
+    queries = json.loads((tmp_path / "qcqp" / "runs.jsonl").read_text().splitlines()[-1])["outcome"]["queries"]
+    assert row == ["d = 1,024: queries / d", "≤ 2.5", f"{queries / 1024:.3g}", "met", "≤ 2", "met" if queries <= 2048 else "missed"]
+    assert (tmp_path / "qcqp" / "qcqp.md").read_text().count("|") > 10
+
+
+QCQP = dict(kind="dense", dimension=1024, per_variable=4.0, seed=0)
 
 
 def test_every_benchmark_has_its_module():
@@ -57,18 +100,16 @@ def test_every_benchmark_has_its_module():
     assert all(hasattr(module.Grid, "quick_seeds") for module in command.benchmarks().values())
 
 
-def test_dimensions_may_be_left_out(tiny, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(qcqp.Grid, "quick", classmethod(lambda cls, seeds: cls(seeds, (64, 128, 256))))
-    assert run("qcqp", "--quick", "--seeds", "1", "--workers", "1", "--largest", "128", "--out", str(tmp_path)) == 0
-    assert [task.arguments["dimension"] for task in tiny] == [64, 128]
-    assert "d = 256" not in capsys.readouterr().out
+def test_dimensions_may_be_left_out(tmp_path, capsys):
+    assert run("sparse", "--quick", "--seeds", "1", "--workers", "1", "--largest", "1024", "--out", str(tmp_path)) == 0
+    assert [given["dimension"] for _, given in kept(tmp_path / "sparse")] == [1024]
+    assert "d = 4,096" not in capsys.readouterr().out
 
 
 def test_problems_and_methods_are_chosen_by_name(tmp_path, capsys):
     options = ("--problems", "MW07,MW08", "--methods", "auto,cobyla", "--seconds", "20", "--workers", "1", "--out", str(tmp_path))
     assert run("more-wild", "--quick", *options) == 0
-    keys = [json.loads(json.loads(line)["key"]) for line in (tmp_path / "more-wild" / "runs.jsonl").read_text().splitlines()]
-    runs = [given for function, given in keys if function.endswith(":measure")]
+    runs = [given for function, given in kept(tmp_path / "more-wild") if function.endswith(":measure")]
     assert {(given["name"], given["method"], given["seconds"]) for given in runs} == {
         (name, method, 20.0) for name in ("MW07", "MW08") for method in ("auto", "cobyla")
     }

@@ -15,6 +15,7 @@ from scipy.optimize import minimize
 
 import zolal
 from command import called
+from review_tools import seeds
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -31,7 +32,7 @@ def solved(name, maxfev, seed):
     return module, zolal.minimize(module.problem(), maxfev=maxfev, rng=seed)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 6])
+@seeds((6,), (0, 1))
 def test_queueing_finds_the_square_root_rule(seed):
     """For a long day the mean time is sum 1/(speed - 1), which Kleinrock's rule minimises under the budget."""
     module, res = solved("queueing", 2_500, seed)
@@ -54,7 +55,7 @@ def test_the_queueing_simulator_counts_as_a_naive_one_does():
     assert module.time_in_office(speed, (gaps, work)) == pytest.approx(total / gaps.size, rel=1e-12)
 
 
-@pytest.mark.parametrize("seed", [0, 3])
+@seeds((3,), (0,))
 def test_portfolio_has_the_risk_agreed_to_and_nearly_the_best_growth(seed):
     module, res = solved("portfolio", 4_000, seed)
     assert np.sqrt(res.x @ module.COVARIANCE @ res.x) == pytest.approx(module.RISK, rel=1e-6)

@@ -4,8 +4,10 @@ import csv
 import io
 import json
 import re
+import signal
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from pathlib import Path
@@ -15,7 +17,6 @@ import pytest
 from PIL import Image
 
 from zolal import cli
-from zolal.campaigns import Task
 from zolal.errors import ZolalError
 from zolal.experiments import qcqp
 from zolal.experiments.qcqp import FINE, Grid
@@ -36,22 +37,22 @@ def run():
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """The folder of a tiny run, and a function that runs the command in it again: (exit code, runs executed)."""
+    """The folder of a tiny run, and a function that runs the command in it again: (exit code, runs that the store holds then).
+
+    The command has no smaller size than --quick, which takes minutes; so --quick is another size here.
+    """
     folder = tmp_path_factory.mktemp("reproduction")
     patch = pytest.MonkeyPatch()
-    executed = []
     patch.setattr(Grid, "quick", classmethod(lambda cls, seeds: TINY))
-    patch.setattr(Task, "run", lambda task, original=Task.run: executed.append(task) or original(task))
 
     def again(experiment="qcqp"):
-        executed.clear()
         patch.setattr(sys, "argv", ["zolal", "reproduce", experiment, "--quick", "--workers", "1", "--out", str(folder)])
-        return run(), len(executed)
+        return run(), len((folder / "qcqp" / "runs.jsonl").read_text().splitlines())
 
     code, runs = again()
     assert code == 0
     assert runs > 20
-    yield folder / "qcqp", again
+    yield folder / "qcqp", again, runs
     patch.undo()
 
 
@@ -61,7 +62,7 @@ def cells_of(markdown):
 
 
 def test_figures_are_real_images(made):
-    folder, _ = made
+    folder, *_ = made
     for name in ("dense", "sparse"):
         with Image.open(folder / f"{name}.png") as image:
             assert image.size == (2480, 1040)
@@ -72,7 +73,7 @@ def test_figures_are_real_images(made):
 
 
 def test_tables_hold_the_same_cells_in_markdown_and_csv(made):
-    folder, _ = made
+    folder, *_ = made
     for name in ("dense", "sparse", "growth", "pilots"):
         rows = list(csv.reader(io.StringIO((folder / f"{name}.csv").read_text())))
         assert rows == cells_of((folder / f"{name}.md").read_text())
@@ -80,7 +81,7 @@ def test_tables_hold_the_same_cells_in_markdown_and_csv(made):
 
 
 def test_the_dense_table_is_that_of_the_stored_runs(made):
-    folder, _ = made
+    folder, *_ = made
     records = [json.loads(line) for line in (folder / "runs.jsonl").read_text().splitlines()]
     for row in csv.DictReader(io.StringIO((folder / "dense.csv").read_text())):
         d, method = 2 ** int(row["d"][2:]), row["method"].lower()
@@ -108,7 +109,7 @@ class Links(HTMLParser):
 
 
 def test_the_page_needs_no_network(made):
-    folder, _ = made
+    folder, *_ = made
     page = (folder / "index.html").read_text()
     links = Links()
     links.feed(page)
@@ -120,9 +121,9 @@ def test_the_page_needs_no_network(made):
 
 
 def test_a_second_run_takes_everything_from_the_store_and_writes_the_same(made, capsys):
-    folder, again = made
+    folder, again, runs = made
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    assert again() == (0, 0)
+    assert again() == (0, runs)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     printed = capsys.readouterr().out
     for words in (
@@ -137,32 +138,33 @@ def test_a_second_run_takes_everything_from_the_store_and_writes_the_same(made, 
 
 
 def test_all_writes_a_page_over_the_experiments(made, monkeypatch, capsys):
-    folder, again = made
+    """Over one here: the others take minutes and public data."""
+    folder, again, runs = made
     monkeypatch.setattr("zolal.cli.reproduce.EXPERIMENTS", ("qcqp",))
-    assert again(experiment="all") == (0, 0)
+    assert again(experiment="all") == (0, runs)
     assert 'href="qcqp/index.html"' in (folder.parent / "index.html").read_text()
     assert str(folder.parent / "index.html") in capsys.readouterr().out
 
 
-def test_ctrl_c_keeps_the_runs_and_again_makes_them_again(tmp_path, monkeypatch, capsys):
-    def interrupted(campaign, grid):
-        campaign.complete([qcqp.Name("dense", FINE, "non-euc", 16).run(0, qcqp.Choice(0.08), 200)])
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(qcqp, "reproduce", interrupted)
-    monkeypatch.setattr(Grid, "quick", classmethod(lambda cls, seeds: TINY))
-    for arguments, lines in (((), 1), ((), 1), (("--again",), 2)):
-        monkeypatch.setattr(sys, "argv", ["zolal", "reproduce", "qcqp", "--quick", "--out", str(tmp_path), *arguments])
-        assert run() == 130
-        assert len((tmp_path / "qcqp" / "runs.jsonl").read_text().splitlines()) == lines
-        assert f"are kept in {tmp_path / 'qcqp' / 'runs.jsonl'}" in capsys.readouterr().err
+def test_ctrl_c_keeps_the_runs(tmp_path):
+    store = tmp_path / "qcqp" / "runs.jsonl"
+    command = [COMMAND, "reproduce", "qcqp", "--quick", "--workers", "1", "--out", str(tmp_path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 120.0
+    while time.monotonic() < until and not (store.exists() and store.read_bytes().endswith(b"\n")):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert f"Stopped. The runs that ended are kept in {store}; the same command goes on from there." in told
+    assert all(json.loads(line)["outcome"] for line in store.read_text().splitlines())
 
 
 def test_another_thread_can_run_it(made):
     """There are no signal handlers there."""
-    _, again = made
+    _, again, runs = made
     with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(again).result() == (0, 0)
+        assert pool.submit(again).result() == (0, runs)
 
 
 @pytest.mark.parametrize(

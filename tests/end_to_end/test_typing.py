@@ -50,12 +50,16 @@ WRONG = {
 
 
 @pytest.fixture(scope="module")
-def reported(tmp_path_factory):
-    """The lines that mypy --strict prints for a module that is right and for one that is wrong in every line but the first."""
+def reported(tmp_path_factory, pytestconfig):
+    """The lines that mypy --strict prints for a module that is right and for one that is wrong in every line but the first.
+
+    What mypy knows of files that have not changed is kept between sessions, as mypy itself does.
+    """
     folder = tmp_path_factory.mktemp("downstream")
     (folder / "right.py").write_text(RIGHT)
     (folder / "wrong.py").write_text("\n".join(["import zolal; bowl = abs", *WRONG]) + "\n")
-    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "right.py", "wrong.py"]
+    cache = pytestconfig.rootpath / ".mypy_cache" / "downstream"
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", f"--cache-dir={cache}", "right.py", "wrong.py"]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False).stdout.splitlines()
 
 

@@ -84,13 +84,22 @@ def measure(
     seconds: float,
     blind: bool = False,
 ) -> Verdict:
+    """One run on a problem of a collection."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        given = find(collection, name, letters)
+    return tried(given, method, level, span, budget, seed, seconds, blind)
+
+
+def tried(
+    given: Given, method: str, level: float, span: float, budget: int, seed: int, seconds: float, blind: bool = False
+) -> Verdict:
     """One run. level: of the noise, as a part of the span. seconds: after these no evaluation is answered any more.
 
     blind: whether the constraints are known by their values alone, which come with those of f and have noise, too.
     """
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        given = find(collection, name, letters)
         warm_up(method)  # what is loaded or compiled once is not the method's time
         if blind:
             return _measure_blind(given, Trial(given, level * span, span, budget, seed, seconds, max(FEASIBLE, level)), method, level, seed)

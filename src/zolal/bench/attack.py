@@ -7,7 +7,7 @@ import numpy as np
 
 from zolal.bench.base import Claim, Counted, Finding, solve, spread
 from zolal.campaigns import Campaign, Task
-from zolal.problems import Attack, attack_images
+from zolal.problems import Attack, AttackSet, attack_images
 from zolal.tables import Table
 
 BUDGET = 12_000
@@ -66,8 +66,13 @@ class Grid:
 
 
 def measure(count: int, seed: int) -> Measured:
-    """Attack so many images, each with a seed of its own."""
-    return Measured([queries_for(attack, SEEDS_APART * seed + i) for i, attack in enumerate(attack_images(count))])
+    """Attack so many images of MNIST."""
+    return all_attacked(attack_images(count), seed)
+
+
+def all_attacked(attacks: AttackSet, seed: int) -> Measured:
+    """Attack all images, each with a seed of its own."""
+    return Measured([queries_for(attack, SEEDS_APART * seed + i) for i, attack in enumerate(attacks)])
 
 
 def queries_for(attack: Attack, seed: int) -> int | None:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, final
 
 from zolal.bench.base import Claim, Counted, Finding, solve, spread
 from zolal.campaigns import Campaign, Task
+from zolal.problem import Problem
 from zolal.problems import fairness, fairness_diagnostics
 from zolal.tables import Table
 
@@ -51,8 +52,12 @@ class Grid:
 
 
 def measure(passes: float, seed: int) -> Measured:
-    """One run within so many passes."""
-    problem = fairness("a9a", batch_size=BATCH)
+    """One run on a9a within so many passes."""
+    return passes_for(fairness("a9a", batch_size=BATCH), BATCH, passes, seed)
+
+
+def passes_for(problem: Problem, batch: int, passes: float, seed: int) -> Measured:
+    """One run. batch: the rows of the data that an evaluation looks at."""
     rows = problem.objective.data.sizes[1]  # type: ignore[attr-defined]
     found: list[float] = []
     last: list[Any] = []
@@ -61,17 +66,17 @@ def measure(passes: float, seed: int) -> Measured:
     def watch(state: Any, meter: Counted) -> bool:
         nonlocal least, least_at
         last[:] = [fairness_diagnostics(problem, state.form.variables(state.best.z))]
-        passed, largest = meter.count * BATCH / rows, max(getattr(last[0], name) for name in MEASURES)
+        passed, largest = meter.count * batch / rows, max(getattr(last[0], name) for name in MEASURES)
         if largest < least:
             least, least_at = float(largest), passed
         if largest <= TOLERANCE:
             found.append(passed)
         return bool(found)
 
-    _, meter = solve(problem, problem.x0, int(passes * rows / BATCH), seed, watch)
+    _, meter = solve(problem, problem.x0, int(passes * rows / batch), seed, watch)
     return Measured(
         passes=found[0] if found else None,
-        spent=meter.count * BATCH / rows,
+        spent=meter.count * batch / rows,
         least=least,
         least_at=least_at,
         feasibility=float(last[0].feasibility),

@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from zolal.bench._quadratics import TARGET, task
+from zolal.bench._quadratics import TARGET, Measured, task
 from zolal.bench.base import Claim, Finding, spread
-from zolal.campaigns import Campaign
+from zolal.campaigns import Campaign, Task
 
 BUDGET = 4.0  # queries per variable
 ASKED, AIM = 2.5, 2.0
@@ -25,10 +25,13 @@ class Grid:
     def quick(cls, seeds: int) -> "Grid":
         return cls(seeds, (2**10,))
 
+    def tasks(self, d: int) -> list[Task[Measured]]:
+        return [task("dense", d, BUDGET, seed) for seed in range(self.seeds)]
+
 
 def run(campaign: Campaign, grid: Grid) -> Finding:
     """All dimensions; a target is met when every seed meets it."""
-    runs = campaign.complete_groups([[task("dense", d, BUDGET, seed) for seed in range(grid.seeds)] for d in grid.dimensions])
+    runs = campaign.complete_groups([grid.tasks(d) for d in grid.dimensions])
     claims = []
     for d, mine in zip(grid.dimensions, runs, strict=True):
         counts = [None if found.queries is None else found.queries / d for found in mine]

@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from zolal.bench._quadratics import TARGET, task
+from zolal.bench._quadratics import TARGET, Measured, task
 from zolal.bench.base import Claim, Finding, spread
-from zolal.campaigns import Campaign
+from zolal.campaigns import Campaign, Task
 from zolal.tables import Table
 
 BUDGET = 1.0  # queries per variable
@@ -29,10 +29,13 @@ class Grid:
     def quick(cls, seeds: int) -> "Grid":
         return cls(seeds, (2**10, 2**12))
 
+    def tasks(self, d: int) -> list[Task[Measured]]:
+        return [task("sparse", d, BUDGET, seed) for seed in range(self.seeds)]
+
 
 def run(campaign: Campaign, grid: Grid) -> Finding:
     """All dimensions; a target is met when every seed meets it."""
-    runs = campaign.complete_groups([[task("sparse", d, BUDGET, seed) for seed in range(grid.seeds)] for d in grid.dimensions])
+    runs = campaign.complete_groups([grid.tasks(d) for d in grid.dimensions])
     claims, rows = [], []
     for d, mine in zip(grid.dimensions, runs, strict=True):
         queries = [found.queries for found in mine]

@@ -84,13 +84,18 @@ class Campaign:
         missing = [task for key, task in distinct.items() if key not in found]
         self.asked.update(distinct)
         for task, made, seconds in self._executed(missing):
-            outcome = asdict(made)
-            found[task.key] = task.restored(outcome)
-            record = dict(key=task.key, version=self.version, label=task.label, seconds=round(seconds, 3), outcome=outcome)
-            self.store.append(record)
-            self.known[task.key] = record
+            found[task.key] = self.keep(task, made, seconds)
             self.tell(len(found), len(distinct), task.label)
         return [found[task.key] for task in tasks]
+
+    def keep(self, task: Task[T], made: T, seconds: float) -> T:
+        """Store what a task came to, and the processor seconds that it took; returned is the outcome as the store holds it."""
+        outcome = asdict(made)
+        kept = task.restored(outcome)
+        record = dict(key=task.key, version=self.version, label=task.label, seconds=round(seconds, 3), outcome=outcome)
+        self.store.append(record)
+        self.known[task.key] = record
+        return kept
 
     def _stored(self, task: Task[T]) -> T | None:
         """The outcome that is known; None where there is none, or it is not what the function returns now."""

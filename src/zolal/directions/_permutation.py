@@ -1,11 +1,28 @@
 """A pseudo-random permutation of 0, ..., d-1 as a pure function of its keys: a Feistel network with cycle walking."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from zolal.directions._hashing import MULTIPLIERS
 
 MULTIPLIER, OTHER = (np.uint64(m) for m in MULTIPLIERS[:2])
 HALF_WORD = np.uint64(16)
+WHOLE = 4096  # up to this size a permutation costs little more than some of it
+
+
+def part(first: int, length: int, size: int, keys: tuple[int, ...]) -> np.ndarray:
+    """Where `length` positions from `first` on go. A small permutation is made at once and kept, since its parts are asked for in turn."""
+    if size <= WHOLE:
+        return _whole(size, keys)[first : first + length]
+    return permuted(np.arange(first, first + length, dtype=np.uint64), size, keys)
+
+
+@lru_cache(maxsize=16)
+def _whole(size: int, keys: tuple[int, ...]) -> np.ndarray:
+    found = permuted(np.arange(size, dtype=np.uint64), size, keys)
+    found.flags.writeable = False
+    return found
 
 
 def permuted(positions: np.ndarray, size: int, keys: tuple[int, ...]) -> np.ndarray:

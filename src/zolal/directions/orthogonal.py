@@ -12,7 +12,7 @@ from zolal._array import Array, concatenate, is_numpy, like, namespace, to_numpy
 from zolal._checks import nonnegative_int
 from zolal._hadamard import fwht
 from zolal.directions._hashing import hashed_words
-from zolal.directions._permutation import permuted
+from zolal.directions._permutation import part
 from zolal.directions.base import Directions
 
 
@@ -133,7 +133,7 @@ class Orthogonal(Directions):
 
     def _rows(self, sweep: int, position: int, length: int) -> np.ndarray:
         keys = tuple(np.frombuffer(self._digest(sweep), dtype="<u4")[3:].tolist())
-        return permuted(np.arange(position, position + length, dtype=np.uint64), self.dimension, keys)
+        return part(position, length, self.dimension, keys)
 
     def _digest(self, sweep: int) -> bytes:
         return hashlib.blake2b(f"zolal/{self.kind}/{self.seed}/{self.stream}/{sweep}".encode(), digest_size=28).digest()

@@ -12,7 +12,7 @@ from zolal.estimators import Momentum
 from zolal.experiments._lockstep import attack_all
 from zolal.experiments._square import MISSING, has_square_attack, square_attack
 from zolal.mirror import Euclidean, SmoothedLq
-from zolal.problems.attack import attack_images, margins, mnist_classifier
+from zolal.problems.attack import AttackSet, attack_images, margins, mnist_classifier
 from zolal.problems.datasets import mnist
 from zolal.schedules import InverseSqrt
 from zolal.solvers import MDLAL
@@ -85,8 +85,12 @@ class Clean:
 
 def measure(method: str, step_size: float, count: int, skip: int, seed: int, run_on: bool) -> Measured:
     """Attack so many images, after those that are skipped. run_on: whether an image goes on after its success."""
-    attacks = attack_images(count, skip)
-    run = attack_all(solver(method, step_size), attacks, _seeds(seed, count), BUDGET, run_on=run_on)
+    return attacked(attack_images(count, skip), method, step_size, seed, run_on)
+
+
+def attacked(attacks: AttackSet, method: str, step_size: float, seed: int, run_on: bool) -> Measured:
+    """Attack all images, each with a seed of its own."""
+    run = attack_all(solver(method, step_size), attacks, _seeds(seed, len(attacks)), BUDGET, run_on=run_on)
     return Measured(
         queries=run.queries,
         iterations=run.iterations,

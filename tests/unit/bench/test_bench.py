@@ -1,19 +1,23 @@
 """What the benchmarks share, and the draw of random cases: counting, blindness, noise, verdicts."""
 
+import os
+import signal
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
-from zolal.bench import base, scaling
+from held_runs import holding
+from zolal import minimize
+from zolal.bench import scaling
 from zolal.bench._cases import FAMILIES, NOISES, PER_SEED, SMOOTH, case
 from zolal.bench.base import Claim, Counted, Finding, blinded, solve, spread
 from zolal.campaigns import Campaign, Store
 from zolal.problem import Problem
 from zolal.problems import l1_box, probe, qcqp
 from zolal.report import report_bench
-from zolal.result import Result, Status
+from zolal.result import Status
 from zolal.tables import Table
 
 
@@ -32,26 +36,27 @@ def test_the_count_is_that_of_the_run_and_within_the_budget():
     assert meter.count == result.nfev <= 200
 
 
-def test_the_method_is_given_a_seed_and_a_budget_and_sees_no_gradient(monkeypatch):
-    seen = {}
-
-    def minimize(problem, x0, **given):
-        seen.update(given, problem=problem)
-        return Result(status=Status.CONVERGED)
-
-    monkeypatch.setattr(base, "minimize", minimize)
-    problem = qcqp(8)
-    solve(problem, problem.x0, 50, 3)
-    assert {name for name, value in seen.items() if value is not None} == {"problem", "method", "maxfev", "rng"}
-    assert (seen["method"], seen["maxfev"], seen["rng"]) == ("auto", 50, 3)
-    assert seen["problem"].gradient is seen["problem"].solution is seen["problem"].multipliers is None
+def test_the_method_is_given_a_seed_and_a_budget_and_sees_no_gradient():
+    """The run is, bit for bit, that of a user who has the values, the set and the constraints alone."""
+    known = qcqp(8)
+    result, _ = solve(known, known.x0, 50, 3)
+    bare = Problem(known.objective, 8, known.constraints, known.region, vectorized=True)
+    want = minimize(bare, known.x0, maxfev=50, rng=3)
+    np.testing.assert_array_equal(result.x, want.x)
+    assert (result.nfev, result.nit, result.seed, result.status) == (want.nfev, want.nit, want.seed, want.status)
 
 
-@pytest.mark.parametrize("status", [Status.INTERRUPTED, Status.RUNNING])
-def test_a_run_that_is_interrupted_interrupts_the_command(monkeypatch, status):
-    monkeypatch.setattr(base, "minimize", lambda *_, **__: Result(status=status))
+@pytest.mark.parametrize("place", ["objective", "watch"])
+def test_a_run_that_is_interrupted_interrupts_the_command(place):
+    def press(now):
+        if now == place:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    problem = probe(5)
+    meter = Counted(replace(problem, objective=lambda x: press("objective") or problem.objective(x)))
     with pytest.raises(KeyboardInterrupt):
-        solve(qcqp(8), None, 50, 3)
+        solve(problem, problem.x0, 200, 3, lambda *_: press("watch"), meter)
+    assert meter.count < 200
 
 
 def test_a_watch_can_stop_a_run():
@@ -155,16 +160,17 @@ def test_worse_than_a_feasible_start_is_divergence():
     assert opposite.diverged == (opposite.gap > opposite.start_gap + scaling.NEAR)
 
 
-def test_a_campaign_of_cases_goes_on_where_it_was(tmp_path, monkeypatch):
-    grid = scaling.Grid.quick(1)
-    monkeypatch.setattr(scaling.Grid, "tasks", lambda self: [scaling.task(number, True) for number in (1, 8)])
-    found = scaling.run(Campaign(Store(tmp_path), 1, "v", lambda *_: None), grid)
-    told = []
-    again = scaling.run(Campaign(Store(tmp_path), 1, "v", lambda *args: told.append(args)), grid)
-    assert not told
-    assert found.claims == again.claims
+def test_a_campaign_of_cases_goes_on_where_it_was(tmp_path):
+    grid, told = scaling.Grid.quick(1), []
+    made = scaling.measure(1, True)
+    held = [task for task in grid.tasks() if task.label != "case 100"]
+    holding(tmp_path, [(task, replace(made, number=task.arguments["number"])) for task in held])
+    found = scaling.run(Campaign(Store(tmp_path), 1, "v", lambda *args: told.append(args)), grid)
+    assert told == [(22, 22, "case 100")]
+    again = scaling.run(holding(tmp_path, []), grid)
+    assert found == again
     assert {claim.case for claim in found.claims} == {"diverged", "feasible", "within 5 % of the optimum"}
-    assert len(found.tables[-1].rows) == 2
+    assert [row[0] for row in found.tables[-1].rows] == [str(number) for number in range(0, 110, 5)]
 
 
 def test_problems_of_a_case_are_not_vectorized():

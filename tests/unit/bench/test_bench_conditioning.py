@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from held_runs import holding
 from zolal.bench import conditioning
 from zolal.bench.conditioning import ROWS, Grid, Measured, Row, measure, quadratic
-from zolal.campaigns import Campaign, Store, Task
 
 
 @pytest.mark.parametrize("kappa", [1.0, 1e4])
@@ -30,12 +30,14 @@ def test_a_run_tells_when_each_gap_was_reached(level):
     assert found.overhead > 0.0
 
 
-def test_a_target_is_met_by_the_median(monkeypatch, tmp_path):
+def test_a_target_is_met_by_the_median(tmp_path):
     counts = ([10, 30, None], [12, 33, None], [40, 34, 50])
     ended = dict(status="CONVERGED", evaluations=60, least=0.0, value=0.0, violation=0.0, overhead=1e-3, seconds=1.0, late=False)
-    outcomes = iter([Measured(firsts=firsts, **ended) for firsts in counts])
-    monkeypatch.setattr(Task, "run", lambda task: (next(outcomes), 1.0))
-    found = conditioning.run(Campaign(Store(tmp_path), 1, "v", lambda *_: None), Grid(3, (Row(9, 1.0, 0.0, 60, (1.2, 3.0, 9.0)),)))
+    row = Row(9, 1.0, 0.0, 60, (1.2, 3.0, 9.0))
+    grid = Grid(3, (row,))
+    found = conditioning.run(
+        holding(tmp_path, zip(grid.tasks(row), [Measured(firsts=firsts, **ended) for firsts in counts], strict=True)), grid
+    )
     assert [claim.met for claim in found.claims] == [True, False, False]
     assert found.claims[2].measured == "5, 1 of 3 reached"
     assert found.tables[0].rows == [("9", "1", "0", "60 (d + 1)", "1")]

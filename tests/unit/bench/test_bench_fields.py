@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
-from zolal.bench import _field, _s2mpj, _trial, cutest, more_wild
+from held_runs import holding
+from zolal.bench import _s2mpj, _trial, cutest, more_wild
 from zolal.bench._apart import Unanswered
 from zolal.bench._contest import SpentError
 from zolal.bench._entrants import METHODS, NEEDS, WITH_CONSTRAINTS, WITHOUT
@@ -15,7 +16,7 @@ from zolal.bench._given import Given
 from zolal.bench._reference import Unmeasured, nearest, reference
 from zolal.bench._standing import claims, median, share, tables
 from zolal.bench._trial import Facts, Trial, Verdict
-from zolal.campaigns import Campaign, Store, Task
+from zolal.campaigns import Campaign, Store
 from zolal.errors import InvalidArgumentError
 from zolal.report import report_bench
 from zolal.report._field_profiles import LOOKS, ratios
@@ -121,11 +122,10 @@ def test_every_method_runs_within_the_budget(method, level):
 
 
 @pytest.mark.parametrize("method", WITH_CONSTRAINTS)
-def test_every_method_with_constraints_takes_them(method, monkeypatch):
+def test_every_method_with_constraints_takes_them(method):
     if method in NEEDS:
         pytest.importorskip(NEEDS[method])
-    monkeypatch.setattr(_trial, "find", lambda *_: disc((0.5, 0.4)))
-    found = _trial.measure("s2mpj", "disc", "H-Z", method, 1e-3, 2.8, 150, 0, 60.0)
+    found = _trial.tried(disc((0.5, 0.4)), method, 1e-3, 2.8, 150, 0, 60.0)
     assert 0 < found.evaluations <= 150
     assert found.violation < 0.1
 
@@ -179,27 +179,27 @@ def test_a_run_is_solved_at_the_first_feasible_point_that_is_as_near():
     assert Run("auto", "P", 9, 0.0, 0, 1.0, 0.0, Unanswered(None)).solved(1e-2) is None
 
 
-def answering(monkeypatch, counts, least=0.0):
-    """References with a range of 1, and runs that are solved at these counts by method, or have no answer."""
-
-    def run(task):
-        given = task.arguments
-        if task.function is _field.refer:
-            bad = given["name"] == "WRONG"
-            return (Unmeasured("no feasible point was found") if bad else Facts(9, 1, start=1.0, best=0.0, moved=0.0)), 0.0
-        count = counts.get(given["method"], ())
-        return (count if isinstance(count, Unanswered) else verdict(count, least)), 0.0
-
-    monkeypatch.setattr(Task, "run", run)
+FACTS = Facts(9, 1, start=1.0, best=0.0, moved=0.0)
 
 
-def finding(tmp_path, module, grid):
-    return module.run(Campaign(Store(tmp_path), 1, "v", lambda *_: None), grid)
+def held(folder, field, counts, least=0.0):
+    """A campaign that holds references with a range of 1, and runs that are solved at these counts by method, or have no answer."""
+    kept = [
+        (task, Unmeasured("no feasible point was found") if task.arguments["name"] == "WRONG" else FACTS) for task in field.references()
+    ]
+    for task in (task for name in field.names if name != "WRONG" for task in field.tasks(name, FACTS)):
+        count = counts.get(task.arguments["method"], ())
+        kept.append((task, count if isinstance(count, Unanswered) else verdict(count, least)))
+    return holding(folder, kept)
 
 
-def test_standings_claims_and_what_is_left_out_are_told(monkeypatch, tmp_path):
-    answering(monkeypatch, {"auto": (1, 5, 12, 18), "cobyqa": (1, 2, 10), "slsqp": (1, 30, 40, 50)})
-    found = finding(tmp_path, cutest, cutest.Grid(1, ("HS1", "WRONG"), levels=(0.0,), methods=("auto", "cobyqa", "slsqp")))
+def finding(folder, module, grid, counts):
+    return module.run(held(folder, grid.field(), counts), grid)
+
+
+def test_standings_claims_and_what_is_left_out_are_told(tmp_path):
+    counts = {"auto": (1, 5, 12, 18), "cobyqa": (1, 2, 10), "slsqp": (1, 30, 40, 50)}
+    found = finding(tmp_path, cutest, cutest.Grid(1, ("HS1", "WRONG"), levels=(0.0,), methods=("auto", "cobyqa", "slsqp")), counts)
     assert [claim.met for claim in found.claims] == [True, False, False, False]  # the median; three ties with a peer
     assert found.claims[0].measured == "1.80, 100.0 % solved"
     named = {table.name: table.rows for table in found.tables}
@@ -209,33 +209,33 @@ def test_standings_claims_and_what_is_left_out_are_told(monkeypatch, tmp_path):
     assert named["cutest-left-out"] == [("WRONG", "no feasible point was found")]
 
 
-def test_methods_without_an_answer_are_counted(monkeypatch, tmp_path):
-    answering(monkeypatch, {"auto": (1, 5), "cobyqa": Unanswered(None), "slsqp": Unanswered("ValueError: no")})
-    found = finding(tmp_path, cutest, cutest.Grid(1, ("HS1", "HS2"), levels=(0.0,), methods=("auto", "cobyqa", "slsqp"), seconds=7.0))
+def test_methods_without_an_answer_are_counted(tmp_path):
+    counts = {"auto": (1, 5), "cobyqa": Unanswered(None), "slsqp": Unanswered("ValueError: no")}
+    grid = cutest.Grid(1, ("HS1", "HS2"), levels=(0.0,), methods=("auto", "cobyqa", "slsqp"), seconds=7.0)
+    found = finding(tmp_path, cutest, grid, counts)
     rows = next(table.rows for table in found.tables if table.name == "cutest-answers")
     assert [row[1:] for row in rows] == [("2", "0", "0", "0", "1"), ("2", "0", "2", "0", "—"), ("2", "0", "0", "2", "—")]
     assert found.seconds == 2 * 1.0 + 4 * 7.0
 
 
-def test_the_best_of_exact_runs_moves_what_is_measured_by(monkeypatch, tmp_path):
-    answering(monkeypatch, {}, least=-0.5)
+def test_the_best_of_exact_runs_moves_what_is_measured_by(tmp_path):
     field = Field("more-wild", ("MW07",), ("auto",))
-    found = carry_out(Campaign(Store(tmp_path), 1, "v", lambda *_: None), field)
+    found = carry_out(held(tmp_path, field, {}, least=-0.5), field)
     assert found.facts["MW07"].best == -0.5
     assert {run.best for run in found.runs} == {-0.5}
 
 
-def test_references_outlive_versions_and_runs_do_not(monkeypatch, tmp_path):
-    answering(monkeypatch, {})
-    field, told = Field("more-wild", ("MW07",), ("auto",), levels=(0.0,)), []
-    carry_out(Campaign(Store(tmp_path), 1, "v", lambda *_: None), field)
-    carry_out(Campaign(Store(tmp_path), 1, "w", lambda *args: told.append(args[2])), field)
-    assert told == ["MW07, auto, noise 0, seed 0"]
+def test_references_outlive_versions_and_runs_do_not(tmp_path):
+    field, told = Field("more-wild", ("MW07",), ("cobyla",), levels=(0.0,)), []
+    held(tmp_path, field, {})
+    (run,) = carry_out(Campaign(Store(tmp_path), 1, "w", lambda *args: told.append(args[2])), field).runs
+    assert told == ["MW07, cobyla, noise 0, seed 0"]
+    assert 1 < run.verdict.evaluations <= 50 * (FACTS.n + 1)
 
 
-def test_claims_and_tables_without_runs_are_few(monkeypatch, tmp_path):
-    answering(monkeypatch, {})
-    found = carry_out(Campaign(Store(tmp_path), 1, "v", lambda *_: None), Field("s2mpj", ("WRONG",), ("auto",)))
+def test_claims_and_tables_without_runs_are_few(tmp_path):
+    field = Field("s2mpj", ("WRONG",), ("auto",))
+    found = carry_out(held(tmp_path, field, {}), field)
     assert claims(found) == []
     assert [table.name for table in tables("cutest", found)] == ["cutest-left-out"]
 
@@ -247,9 +247,8 @@ def test_a_performance_profile_is_relative_to_the_fewest():
 
 
 @pytest.mark.parametrize(("module", "names", "methods"), [(cutest, ("HS1", "HS2"), WITH_CONSTRAINTS), (more_wild, ("MW07",), WITHOUT)])
-def test_the_report_draws_both_profiles(monkeypatch, tmp_path, module, names, methods):
-    answering(monkeypatch, {"auto": (1, 5, 12, 18), "cobyla": (1, 400)})
-    report = report_bench(finding(tmp_path, module, module.Grid(1, names)))
+def test_the_report_draws_both_profiles(tmp_path, module, names, methods):
+    report = report_bench(finding(tmp_path, module, module.Grid(1, names), {"auto": (1, 5, 12, 18), "cobyla": (1, 400)}))
     assert [drawing.name.rsplit("-", 1)[1] for drawing in report.drawings] == ["data", "performance"]
     assert all(drawing.png.startswith(b"\x89PNG") and len(drawing.figure.axes) == 9 for drawing in report.drawings)
     assert set(methods) <= set(LOOKS)

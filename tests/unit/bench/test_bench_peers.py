@@ -6,12 +6,12 @@ import time
 import numpy as np
 import pytest
 
+from held_runs import holding
 from zolal.bench import peers
 from zolal.bench._apart import Unanswered, call_apart
 from zolal.bench._contest import FAMILIES, SpentError, Verdict, Witness, contest
 from zolal.bench._contestants import METHODS, NEEDS, available, measure
 from zolal.bench.peers import Grid, Run
-from zolal.campaigns import Campaign, Store, Task
 from zolal.report import report_bench
 from zolal.report._profiles import LOOKS, shares
 
@@ -100,15 +100,26 @@ def answer(gap, solved):
     return Verdict(100, gap, 1e-9, gap, solved, overhead=1e-4, seconds=1.0)
 
 
-def test_a_method_without_an_answer_is_not_tried_further(monkeypatch, tmp_path):
-    def run(task):
-        given = task.arguments
-        late = given["method"] == "cobyqa" and given["dimension"] == 30
-        return (Unanswered(None) if late else answer(1e-3, [50, 40])), 0.0
+def held(folder, grid, outcome):
+    """What a campaign finds whose store holds these outcomes; what has none is not in the store."""
+    kept = [
+        (task, found)
+        for d in grid.dimensions
+        for family in grid.families
+        for method in available()
+        for task in grid.tasks(method, d, family)
+        if (found := outcome(method, d, family)) is not None
+    ]
+    return peers.run(holding(folder, kept), grid)
 
-    monkeypatch.setattr(Task, "run", run)
-    grid = Grid(1, (10, 30, 100), (0.0,), FAMILIES[:2])
-    found = peers.run(Campaign(Store(tmp_path), 1, "v", lambda *_: None), grid)
+
+def test_a_method_without_an_answer_is_not_tried_further(tmp_path):
+    def outcome(method, d, family):
+        if method == "cobyqa" and d >= 30:
+            return Unanswered(None) if (d, family) == (30, FAMILIES[0]) else None
+        return answer(1e-3, [50, 40])
+
+    found = held(tmp_path, Grid(1, (10, 30, 100), (0.0,), FAMILIES[:2]), outcome)
     cells = {row[0]: row[1:] for row in found.tables[0].rows}
     assert cells["SciPy COBYQA"] == ("1.0e-03 / 1e-09 (2 of 2)", "no answer", "not tried")
     assert cells["zolal auto"] == ("1.0e-03 / 1e-09 (2 of 2)",) * 3
@@ -116,10 +127,10 @@ def test_a_method_without_an_answer_is_not_tried_further(monkeypatch, tmp_path):
     assert len(tried) == 3
 
 
-def test_who_comes_first_is_told(monkeypatch, tmp_path):
+def test_who_comes_first_is_told(tmp_path):
     counts = {"cobyqa": 20, "auto": 30}
-    monkeypatch.setattr(Task, "run", lambda task: (answer(0.1, [counts.get(task.arguments["method"]), None]), 0.0))
-    found = peers.run(Campaign(Store(tmp_path), 1, "v", lambda *_: None), Grid(1, (10,), (0.0,), FAMILIES[:1]))
+    grid = Grid(1, (10,), (0.0,), FAMILIES[:1])
+    found = held(tmp_path, grid, lambda method, *_: answer(0.1, [counts.get(method), None]))
     winners = next(table for table in found.tables if table.name == "peers-winners")
     assert winners.rows == [("10", "0", "SciPy COBYQA", "SciPy COBYQA: 1 of 1, 20; zolal auto: 1 of 1, 30")]
 
@@ -132,9 +143,8 @@ def test_profiles_count_solved_problems_by_evaluations_per_variable():
     assert solved.tolist() == [0.0, 0.25, 0.5]
 
 
-def test_the_report_draws_every_method(monkeypatch, tmp_path):
-    monkeypatch.setattr(Task, "run", lambda task: (answer(0.1, [30, 20]), 0.0))
-    found = peers.run(Campaign(Store(tmp_path), 1, "v", lambda *_: None), Grid(1, (10, 300), (0.0, 1e-3)))
+def test_the_report_draws_every_method(tmp_path):
+    found = held(tmp_path, Grid(1, (10, 300), (0.0, 1e-3)), lambda *_: answer(0.1, [30, 20]))
     report = report_bench(found)
     (drawing,) = report.drawings
     assert drawing.png.startswith(b"\x89PNG")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from zolal._hadamard import fwht
 from zolal.directions import Orthogonal
+from zolal.directions._permutation import WHOLE, part, permuted
 from zolal.errors import InvalidArgumentError
 
 identities = dict(seed=st.integers(0, 2**70), sweep=st.integers(0, 10**6))
@@ -93,3 +94,12 @@ def test_a_bad_start_gets_one_clear_sentence():
     with pytest.raises(InvalidArgumentError) as error:
         Orthogonal(4, 2, start=-1)
     assert str(error.value) == "`Orthogonal(start=...)` must be a nonnegative integer, got -1."
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 320, WHOLE, WHOLE + 1])
+def test_parts_of_a_permutation_are_those_of_the_whole(size):
+    keys = (3, 1, 4, 1)
+    whole = permuted(np.arange(size, dtype=np.uint64), size, keys)
+    assert sorted(whole) == list(range(size))
+    third = size // 3
+    np.testing.assert_array_equal(np.concatenate([part(0, third, size, keys), part(third, size - third, size, keys)]), whole)

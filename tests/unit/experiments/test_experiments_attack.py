@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from zolal.campaigns import Campaign, Store
+from held_runs import holding
+from zolal.campaigns import Task
 from zolal.errors import InvalidArgumentError
 from zolal.estimators import Momentum
 from zolal.evaluation.evaluate import VectorizedEvaluator
@@ -95,36 +96,44 @@ def test_a_row_tells_medians_over_seeds_with_failures_at_the_budget():
     np.testing.assert_allclose(row.curve.margin, [[2.0, 0.0, -2.0], [2.0, 0.5, -1.5], [2.0, 1.0, -1.0]])
 
 
-def clean_images(count: int, skip: int) -> experiment.Clean:
-    return experiment.Clean(0.9, [1.0] * count)
+def made(count):
+    return experiment.Measured([count, count + 138], [1, 2], [-1.0, -2.0], experiment.Margins([0, 138], [1.0, -1.0]))
 
 
-@pytest.fixture
-def small_experiment(monkeypatch):
-    """Random images, a short budget and few steps."""
-    monkeypatch.setattr(experiment, "attack_images", lambda count, skip: some_attacks(count))
-    monkeypatch.setattr(experiment, "clean", clean_images)
-    monkeypatch.setattr(experiment, "BUDGET", 5000)
-    monkeypatch.setattr(experiment, "DECADES", dict.fromkeys(experiment.METHODS, (0.0, 0.5)))
-    return experiment.Grid(images=2, seeds=2, pilot_images=2, per_decade=2)
+def test_a_whole_experiment_takes_its_steps_from_the_pilots(tmp_path):
+    """From a store: the second step of the pilots comes closest to print for Non-Euc, the first for Euc-matched, the third is fastest."""
+    grid = experiment.Grid(images=2, seeds=2, pilot_images=2, per_decade=1)
+    counts = {m: dict(zip(grid.steps(m), (5400, 1900, 138, 276, 414), strict=False)) for m in experiment.METHODS}
+    beside = dict(count=2, skip=0)
+    held = [(Task(experiment.clean, beside), experiment.Clean(0.9, [1.0, 2.0]))]
+    held += [(Task(experiment.square, beside | dict(seed=seed)), experiment.Squared([9, 8], [7, 6], [-1.0, -1.0])) for seed in range(2)]
+    held += [(task, made(counts[method][step])) for (method, step), task in grid.pilots().items()]
+    for step in {step for steps in counts.values() for step in steps}:
+        for tasks in grid.runs(dict.fromkeys(experiment.METHODS, step)).values():
+            held += [(task, made(100 + seed)) for seed, task in enumerate(tasks)]
+    found = experiment.reproduce(holding(tmp_path, held), grid)
+    first, second, third = ({method: list(steps)[i] for method, steps in counts.items()} for i in range(3))
+    printed = {"euc-theory": first["euc-matched"], "euc-matched": first["euc-matched"], "non-euc": second["non-euc"]}
+    assert {row.method: row.step_size for row in found.printed} == printed
+    assert {row.method: row.step_size for row in found.best} == third
+    assert all(row.runs == [made(100), made(101)] for row in (*found.printed, *found.best))
+    assert (found.accuracy, found.clean_margins, len(found.pilots)) == (0.9, [1.0, 2.0], len(grid.pilots()))
+    if has_square_attack():
+        assert (found.square.medians(), found.missing) == ([8.5, 8.5], None)
+    else:
+        assert found.square is None
+        assert "zolal[bench]" in found.missing
 
 
-def test_a_whole_experiment_is_run_once_and_goes_on_without_art(small_experiment, monkeypatch, tmp_path):
-    monkeypatch.setattr(experiment, "has_square_attack", lambda: False)
-    told = []
-    found = experiment.reproduce(Campaign(Store(tmp_path), 1, "test", lambda *what: told.append(what)), small_experiment)
-    assert [row.method for row in found.printed] == [row.method for row in found.best] == list(experiment.METHODS)
-    assert len(found.pilots) == 6
-    assert found.square is None
-    assert "zolal[bench]" in found.missing
-    before = len(told)
-    again = experiment.reproduce(Campaign(Store(tmp_path), 1, "test", lambda *what: told.append(what)), small_experiment)
-    assert len(told) == before
-    assert again == found
+def test_images_are_attacked_with_seeds_of_their_own():
+    found = experiment.attacked(some_attacks(2), "euc-matched", 0.05, 3, True)
+    direct = attack_all(experiment.solver("euc-matched", 0.05), some_attacks(2), [30_000, 30_001], experiment.BUDGET, run_on=True)
+    assert (found.queries, found.iterations, found.curve.queries) == (direct.queries, direct.iterations, direct.counts)
+    np.testing.assert_allclose(found.margins, direct.margins, atol=1e-6)
 
 
-def test_without_art_one_sentence_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("zolal.experiments._square.has_square_attack", lambda: False)
+@pytest.mark.skipif(has_square_attack(), reason="adversarial-robustness-toolbox is installed")
+def test_without_art_one_sentence_says_what_to_install():
     with pytest.raises(InvalidArgumentError, match="adversarial-robustness-toolbox"):
         square_attack(some_attacks(1)[0], 0, 10)
 

@@ -61,20 +61,21 @@ def test_a_baseline_has_the_common_criterion_alone():
     assert point.value("common") == max(point.feasibility, point.stationarity, point.slackness)
 
 
-def test_readings_end_at_the_first_check_that_meets_the_criterion(monkeypatch):
-    residuals = [1.0, 0.5, 0.009, 0.02, 0.02, 0.02, 0.009]
-    points = iter([Point(k, 0.0, value / 2.0, 0.0, value) for k, value in enumerate(residuals)])
-    monkeypatch.setattr("zolal.experiments._readings.measure_at", lambda model, progress: next(points))
-    readings = Readings(fairness(random_data(), 0.5), ("residual", "common"), (1, 3))
-    progress = [Progress(type("State", (), dict(k=k))(), 0, None) for k in range(7)]
-    stops = [readings(now) for now in progress]
-    assert [stop is not None for stop in stops] == [False] * 6 + [True]
-    assert {key: point.k for key, point in readings.first.items()} == {
-        ("residual", 1): 2,
-        ("residual", 3): 6,
-        ("common", 1): 2,
-        ("common", 3): 3,
-    }
+def test_readings_end_at_the_first_check_that_meets_the_criterion():
+    """Along a real run, against a naive reading of all its points."""
+    problem, solver = fairness(random_data(), 0.05, 5000), experiment.solver("mdlal", experiment.Choice(2.0))
+    readings, state, points = Readings(problem, ("residual", "common"), (1, 7)), solver.init(problem, problem.x0, 1), []
+    while len(points) < 400:
+        progress = Progress(state, 0, solver)
+        points.append(measure_at(problem.objective, progress))
+        if readings(progress) is not None:
+            break
+        state = solver.tell(state, MinibatchEvaluator(problem)(solver.ask(state)).values)
+    for (criterion, interval), found in readings.first.items():
+        assert found == next(point for point in points[::interval] if point.value(criterion) <= 1e-2)
+    ends = [found.k for found in readings.first.values()]
+    assert max(ends) == points[-1].k
+    assert len(set(ends)) > 2  # so that the readings differ
 
 
 def test_a_cell_tells_mean_and_sample_deviation_and_counts_capped_runs():
@@ -90,13 +91,16 @@ def test_a_cell_tells_mean_and_sample_deviation_and_counts_capped_runs():
 
 
 def test_a_whole_experiment_is_run_once(monkeypatch, tmp_path):
-    monkeypatch.setattr(experiment, "_data", lambda name: random_data())
-    told, grid = [], experiment.Grid(("a9a", "lendingclub"), (0.5, 1.0), 2, 1)
+    """On two sets of data beside the paper's, one of which has a printed step."""
+    for name in ("printed", "tuned"):
+        monkeypatch.setitem(experiment.DATA, name, random_data)
+    monkeypatch.setitem(experiment.PRINTED_STEPS, "printed", 0.6)
+    told, grid = [], experiment.Grid(("printed", "tuned"), (0.5, 1.0), 2, 1)
     found = experiment.reproduce(Campaign(Store(tmp_path), 1, "test", lambda *what: told.append(what)), grid)
     assert [cell.name.method for cell in found.table] == 2 * list(experiment.METHODS)
     assert [(cell.name.data, cell.name.multiple) for cell in found.weights] == [(name, m) for name in grid.data for m in (0.5, 1.0)]
-    assert found.table[0].choice.step_size == experiment.PRINTED_STEPS["a9a"]
-    assert [cell.name.data for cell in found.tuned] == ["a9a"]
+    assert found.table[0].choice.step_size == 0.6
+    assert [cell.name.data for cell in found.tuned] == ["printed"]
     assert all(end.k <= experiment.cap(300) for cell in found.table for end in cell.ends())
     before = len(told)
     again = experiment.reproduce(Campaign(Store(tmp_path), 1, "test", lambda *what: told.append(what)), grid)
