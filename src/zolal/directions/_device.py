@@ -1,6 +1,7 @@
 """Directions on a GPU: CUDA tensors and CuPy arrays, passed over once by the kernels of `_triton`; nothing travels to the host."""
 
 import importlib.util
+import math
 import os
 from collections.abc import Callable
 from functools import cache, lru_cache
@@ -12,6 +13,7 @@ import numpy as np
 from zolal._array import Array
 
 BLOCK = 1024  # coordinates of one program
+STAGES, NEIGHBOURS = 11, 16  # of a transform: 2^11 entries of one program, 16 of them next to each other where rows lie apart
 INTERPRETED = "TRITON_INTERPRET"  # the variable by which Triton runs its kernels without a GPU, on tensors of the CPU
 
 
@@ -21,7 +23,9 @@ def has_kernels(x: Array) -> bool:
         return False
     if array_api_compat.is_torch_array(x):
         return (x.is_cuda or os.environ.get(INTERPRETED) == "1") and x.is_floating_point() and _has_triton()
-    return bool(array_api_compat.is_cupy_array(x)) and x.dtype.kind == "f" and _has_triton() and importlib.util.find_spec("torch") is not None
+    return (
+        bool(array_api_compat.is_cupy_array(x)) and x.dtype.kind == "f" and _has_triton() and importlib.util.find_spec("torch") is not None
+    )
 
 
 @cache
@@ -44,7 +48,7 @@ def shift_row(x: Array, scale: float, keys: np.ndarray, row: int) -> Array:
 
 
 def shift_wave(x: Array, scale: float, keys: np.ndarray, row: int, entries: Callable[[int], np.ndarray]) -> Array:
-    """x + scale times a row of the Hartley transform with hashed signs. entries: makes the table of a dimension, moved to the device once."""
+    """x + scale times a row of the Hartley transform with hashed signs. entries: makes the table of a dimension, moved once."""
     from zolal.directions import _triton
 
     tensor = _tensor(x)
@@ -75,6 +79,22 @@ def signs(dimension: int, keys: np.ndarray, reference: Array) -> Array:
     out = torch.empty(dimension, dtype=tensor.dtype, device=tensor.device)
     _launch(_triton.signs, out, dimension, *_signed(keys))
     return _back(out, reference)
+
+
+def transform(v: Array) -> Array:
+    """The normalised Walsh-Hadamard transform of a vector whose length is a power of two, with the additions of `fwht`, in few passes."""
+    from zolal.directions import _triton
+
+    out = _tensor(v).clone()
+    size, stride = len(out), 1
+    while stride < size:
+        columns = min(stride, NEIGHBOURS)
+        stages = min(STAGES if stride == 1 else STAGES - NEIGHBOURS.bit_length() + 1, (size // stride).bit_length() - 1)
+        factor = 1.0 / math.sqrt(size) if stride << stages == size else 1.0
+        grid = (size // (columns << stages),)
+        _triton.butterflies[grid](out, stride, _number(factor, out.dtype, out.device), 1 << stages, columns, stages, enable_fp_fusion=False)
+        stride <<= stages
+    return _back(out, v)
 
 
 def _shifted(kernel: Any, x: Array, scale: float, keys: np.ndarray, *more: Any) -> Array:
@@ -121,4 +141,3 @@ def _back(tensor: Any, x: Array) -> Array:
 def _signed(keys: np.ndarray) -> list[int]:
     """32-bit keys as Triton's int32."""
     return [key - 2**32 if key >= 2**31 else key for key in (int(each) for each in keys)]
-

@@ -89,3 +89,29 @@ def signs(out, size, k1, k2, k3, BLOCK: tl.constexpr):
     i, inside = _inside(size, BLOCK)
     down = (word(i.to(tl.uint32), k1, k2, k3) & 1) != 0
     tl.store(out + i, tl.where(down, -1.0, 1.0), mask=inside)
+
+
+@triton.jit
+def _sums_and_differences(x, HALF: tl.constexpr, SIZE: tl.constexpr):
+    """Entries HALF apart, of each 2 HALF of them: their sum in the first, their difference in the second."""
+    pairs = tl.permute(tl.reshape(x, (SIZE // (2 * HALF), 2, HALF)), (0, 2, 1))
+    first, second = tl.split(pairs)
+    return tl.reshape(tl.permute(tl.join(first + second, first - second), (0, 2, 1)), (SIZE,))
+
+
+@triton.jit
+def butterflies(x, stride, factor, ROWS: tl.constexpr, COLUMNS: tl.constexpr, STAGES: tl.constexpr):
+    """STAGES steps of the Walsh-Hadamard transform in place, on entries stride, 2 stride, 4 stride, ... apart; then times a factor.
+
+    A program has ROWS = 2^STAGES rows, stride apart, of COLUMNS entries next to each other; with stride 1 it has one row of all.
+    """
+    SIZE: tl.constexpr = ROWS * COLUMNS
+    lanes = tl.arange(0, SIZE)
+    per_block = stride // COLUMNS
+    block, column = tl.program_id(0) // per_block, tl.program_id(0) % per_block
+    start = block.to(tl.int64) * stride * ROWS + column * COLUMNS
+    place = x + start + (lanes // COLUMNS).to(tl.int64) * stride + lanes % COLUMNS
+    values = tl.load(place)
+    for stage in tl.static_range(STAGES):
+        values = _sums_and_differences(values, COLUMNS << stage, SIZE)
+    tl.store(place, values * tl.load(factor))

@@ -170,7 +170,9 @@ class Orthogonal(Directions):
 
     def _transform(self, v: Array) -> Array:
         """B v."""
-        return fwht(v) if self._is_binary else _hartley(v)
+        if not self._is_binary:
+            return _hartley(v)
+        return _device.transform(v) if _device.has_kernels(v) else fwht(v)
 
     @property
     def _is_binary(self) -> bool:

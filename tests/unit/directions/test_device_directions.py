@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from zolal._array import to_numpy
+from zolal._hadamard import fwht
 from zolal.directions import Orthogonal, Rademacher, _device
 
 torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'zolal[torch]'")
@@ -18,7 +19,7 @@ torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'zolal[t
 def check(device):
     """Every kernel beside NumPy, in both precisions; sizes around those of blocks, a power of two, several words of directions."""
     rng = np.random.default_rng(0)
-    for d in (7, 1_023, 1_024, 3_000, 4_096):
+    for d in (7, 1_025, 4_096):
         x, scale = rng.normal(size=d), 0.0123456789
         for kind, count in ((Rademacher, 100), (Orthogonal, min(d, 100))):
             directions, weights = kind(d, count, seed=3, iteration=2), rng.normal(size=count)
@@ -34,6 +35,10 @@ def check(device):
                 assert (to_numpy(combined) == directions.combine(weights)).all()
             np.testing.assert_allclose(to_numpy(combined), directions.combine(weights), atol=1e-12 * d)
             np.testing.assert_allclose(to_numpy(directions.dot(tensor)), directions.dot(x), atol=1e-12 * d)
+
+    for power in (1, 3, 11, 12, 16):
+        x = rng.normal(size=2**power)
+        assert (_device.transform(torch.tensor(x, device=device)).cpu().numpy() == fwht(x)).all()
 
 
 def test_kernels_have_the_bits_of_numpy_in_the_interpreter():
