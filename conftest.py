@@ -1,10 +1,17 @@
 """The names that the docstrings' examples use."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
 import zolal
 from zolal import directions, estimators, mirror, regularizers, sets, solvers
+
+# Modules that load an optional package are read for examples where it is installed.
+collect_ignore_glob = (["src/zolal/torch/*"] if find_spec("torch") is None else []) + (
+    ["src/zolal/*/_triton.py"] if find_spec("triton") is None else []
+)
 
 
 @pytest.fixture(autouse=True)

@@ -8,12 +8,14 @@ does, so 1 is the floor of a perturbation, and (16 + 1) / 16 that of a step of 1
 """
 
 import argparse
+import functools
 import statistics
 import time
 from collections.abc import Callable
 
 import torch
 
+import zolal.torch
 from zolal.torch._weights import Part
 
 DIRECTIONS, SMOOTHING = 16, 2.0**-10
@@ -44,22 +46,8 @@ def seconds(run: Callable[[], object], device: str, repeats: int = 30) -> float:
 def transformer_sizes(total: int) -> list[int]:
     """The sizes of the tensors of a transformer with 12 layers, about as many weights in all."""
     width = int((total / (12 * 12 + 40)) ** 0.5)
-    layer = [
-        width,
-        width,
-        3 * width * width,
-        3 * width,
-        width * width,
-        width,
-        width,
-        width,
-        4 * width * width,
-        4 * width,
-        4 * width * width,
-        width,
-    ]
-    sizes = [40 * width * width, 1024 * width, *(12 * layer), width, width]
-    return sizes
+    attention, feed = [width, width, 3 * width**2, 3 * width, width**2, width], [width, width, 4 * width**2, 4 * width, 4 * width**2, width]
+    return [40 * width**2, 1024 * width, *(12 * (attention + feed)), width, width]
 
 
 def part_of(sizes: list[int], dtype: torch.dtype, device: str) -> Part:
@@ -73,19 +61,18 @@ def part_of(sizes: list[int], dtype: torch.dtype, device: str) -> Part:
     return part
 
 
-def step(part: Part) -> None:
-    """What a step of 16 directions does to the weights, all its forward passes left out."""
-    before = None
-    for j in range(DIRECTIONS):
-        part.shift(0, 1, before, j)
-        before = j
-    part.update(0, 1, before, [1e-6] * DIRECTIONS)
+def step_of(part: Part) -> Callable[[], object]:
+    """A whole step of the optimizer with a loss that costs nothing."""
+    parameters = [torch.nn.Parameter(tensor) for tensor in part.tensors]
+    opt = zolal.torch.ForwardOnly(parameters, lr=1e-3, num_directions=DIRECTIONS)
+    loss = torch.zeros((), device=part.device)
+    return lambda: opt.step(lambda: loss)
 
 
 def measure(total: int, dtype: torch.dtype, device: str) -> None:
     source = torch.randn(total, device=device).to(dtype)
     target = torch.empty_like(source)
-    copy = seconds(lambda: target.copy_(source), device)
+    copy = seconds(functools.partial(target.copy_, source), device)
     speed = 2 * total * source.element_size() / copy / 1e12
     del source, target
     print(f"{dtype}, {total:,} weights: a copy takes {1e6 * copy:,.0f} us, {speed:.2f} TB/s read and written")
@@ -97,7 +84,7 @@ def measure(total: int, dtype: torch.dtype, device: str) -> None:
         exact = all(torch.equal(tensor, kept) for tensor, kept in zip(part.tensors, start, strict=True))
         del start
         between = seconds(lambda part=part: (part.shift(0, 1, 5, 7), part.shift(0, 1, 7, 5)), device) / 2
-        whole = seconds(lambda part=part: step(part), device, 10)
+        whole = seconds(step_of(part), device, 10)
         print(f"  {name:12s} perturbation {there / copy / share:5.2f}   from one to the next {between / copy / share:5.2f}", end="   ")
         print(f"step of {DIRECTIONS} directions, per direction {whole / copy / share / DIRECTIONS:5.2f}   restored exactly: {exact}")
 
@@ -108,10 +95,12 @@ def peak_memory(total: int, dtype: torch.dtype) -> None:
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
-    step(part)
+    step_of(part)()
     torch.cuda.synchronize()
     extra = torch.cuda.max_memory_allocated() - before
-    print(f"{dtype}: peak memory of a step beside the weights {extra / (total * part.tensors[0].element_size()):.4f} vectors")
+    print(
+        f"{dtype}: peak memory of the optimizer and a step beside the weights {extra / (total * part.tensors[0].element_size()):.4f} vectors"
+    )
 
 
 def tune(total: int) -> None:
@@ -119,7 +108,7 @@ def tune(total: int) -> None:
 
     for dtype in (torch.float32, torch.bfloat16):
         source = torch.randn(total, device="cuda").to(dtype)
-        copy = seconds(lambda source=source, target=torch.empty_like(source): target.copy_(source), "cuda")
+        copy = seconds(functools.partial(torch.empty_like(source).copy_, source), "cuda")
         for block in (1024, 2048, 4096, 8192):
             for warps in (4, 8):
                 kernels.BLOCK, kernels.WARPS = block, warps

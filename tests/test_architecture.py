@@ -40,6 +40,7 @@ LEVELS = {
     "methods": 7,
     "runs": 8,
     "doors": 9,
+    "torch": 9,
     "experiments": 10,
     "bench": 10,
     "report": 11,
@@ -47,10 +48,17 @@ LEVELS = {
     "cli": 12,
 }
 GROUND = 0  # private modules at the top, such as _roots, and what they stand on; they may import each other
-PARTS = ("campaigns", "evaluation", "theory", "runs", "doors")  # packages whose modules are parts of one thing and import each other
+PARTS = (
+    "campaigns",
+    "evaluation",
+    "theory",
+    "runs",
+    "doors",
+    "torch",
+)  # packages whose modules are parts of one thing and import each other
 
 MODULES = {path.relative_to(SOURCE).with_suffix("").as_posix().replace("/", "."): path for path in sorted(SOURCE.rglob("*.py"))}
-OPTIONAL = ("typer", "rich", "jinja2", "cvxpy", "torch", "sklearn", "dask", "distributed", "cloudpickle", "pooch", "art")
+OPTIONAL = ("typer", "rich", "jinja2", "cvxpy", "torch", "triton", "sklearn", "dask", "distributed", "cloudpickle", "pooch", "art")
 LIGHT = ("numba", "matplotlib", *OPTIONAL)
 
 

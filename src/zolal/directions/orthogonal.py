@@ -11,6 +11,7 @@ from array_api_compat import device
 from zolal._array import Array, concatenate, is_numpy, like, namespace, to_numpy, zeros
 from zolal._checks import nonnegative_int
 from zolal._hadamard import fwht
+from zolal.directions import _device
 from zolal.directions._hashing import hashed_words
 from zolal.directions._permutation import part
 from zolal.directions.base import Directions
@@ -71,6 +72,10 @@ class Orthogonal(Directions):
 
     def shift(self, x: Array, scale: float, j: int) -> Array:
         """x + scale u_j in one pass."""
+        if _device.has_kernels(x):
+            sweep, row = self._place(j)
+            keys = self._sign_keys(sweep)
+            return _device.shift_row(x, scale, keys, row) if self._is_binary else _device.shift_wave(x, scale, keys, row, _cas)
         if not is_numpy(x) or not self._is_binary:
             return x + scale * self.row(j, x)
         from zolal.directions._kernels import shift_row
@@ -90,10 +95,19 @@ class Orthogonal(Directions):
         self._check_weights(weights)
         total = zeros(self.dimension, weights)
         for first, sweep, rows in self._sweeps():
-            part = np.zeros(self.dimension)
-            part[rows] = to_numpy(weights)[first : first + len(rows)]
-            total = total + self._signs(sweep, weights) * self._transform(like(part, weights))
+            part = self._placed(weights, first, rows)
+            total = total + self._signs(sweep, weights) * self._transform(part)
         return total * math.sqrt(self.dimension)
+
+    def _placed(self, weights: Array, first: int, rows: np.ndarray) -> Array:
+        """The weights of one sweep in their rows of a vector of zeros, on the device where there is one."""
+        if _device.has_kernels(weights):
+            part = zeros(self.dimension, weights)
+            part[namespace(weights).asarray(rows, device=device(weights))] = weights[first : first + len(rows)]
+            return part
+        placed = np.zeros(self.dimension)
+        placed[rows] = to_numpy(weights)[first : first + len(rows)]
+        return like(placed, weights)
 
     def dot(self, v: Array) -> Array:
         """<u_j, v> for every j: one fast transform of v per sweep."""
@@ -150,11 +164,15 @@ class Orthogonal(Directions):
             from zolal.directions._kernels import signs
 
             return signs(self.dimension, self._sign_keys(sweep))
+        if _device.has_kernels(reference):
+            return _device.signs(self.dimension, self._sign_keys(sweep), reference)
         return namespace(reference).astype(1 - 2 * self._bits(sweep, reference), reference.dtype)
 
     def _transform(self, v: Array) -> Array:
         """B v."""
-        return fwht(v) if self._is_binary else _hartley(v)
+        if not self._is_binary:
+            return _hartley(v)
+        return _device.transform(v) if _device.has_kernels(v) else fwht(v)
 
     @property
     def _is_binary(self) -> bool:

@@ -3,7 +3,8 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from zolal._array import Array, is_numpy, like, namespace
+from zolal._array import Array, is_numpy, like, namespace, to_numpy
+from zolal.directions import _device
 from zolal.directions._hashing import hashed_words
 from zolal.directions.base import Directions
 
@@ -28,6 +29,8 @@ class Rademacher(Directions):
 
     def shift(self, x: Array, scale: float, j: int) -> Array:
         """x + scale u_j in one pass over x."""
+        if _device.has_kernels(x):
+            return _device.shift(x, scale, self.word_keys(j), j % HALF_WORD)
         if not is_numpy(x):
             return x + scale * self.row(j, x)
         from zolal.directions._kernels import shift
@@ -57,6 +60,10 @@ class Rademacher(Directions):
         self._check_weights(weights)
         if is_numpy(weights):
             return self._combine_compiled(weights)
+        if _device.has_kernels(weights):
+            numbers, firsts = to_numpy(weights), range(0, self.count, WORD)
+            keys = [(self.word_keys(first), self.word_keys(first + HALF_WORD)) for first in firsts]
+            return _device.combine(weights, [self._tables(numbers, first // WORD) for first in firsts], keys, self.dimension)
         xp = namespace(weights)
         total: Any = 0.0
         for block in range(-(-self.count // WORD)):

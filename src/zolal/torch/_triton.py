@@ -73,11 +73,12 @@ def project(part, rule, amount, rounding):
 @triton.jit
 def _sign(bits, j, size, WIDE: tl.constexpr):
     """+size where bit j is set, else -size; of a float32 the bit itself is made the sign."""
-    if WIDE == tl.float64:
-        return tl.where(((bits >> j) & 1) != 0, size, -size)
+    if WIDE == tl.float64:  # noqa: SIM300 (Triton knows WIDE when it compiles)
+        signed = tl.where(((bits >> j) & 1) != 0, size, -size)
     else:
         minus = ~(bits << (31 - j)) & 0x80000000
-        return (tl.full([1], size, tl.float32).to(tl.uint32, bitcast=True) ^ minus).to(tl.float32, bitcast=True)
+        signed = (tl.full([1], size, tl.float32).to(tl.uint32, bitcast=True) ^ minus).to(tl.float32, bitcast=True)
+    return signed
 
 
 @triton.jit

@@ -1,10 +1,12 @@
 """The weights of a model as one vector, moved and brought back in place: which tensors there are, and who passes over them."""
 
+import importlib
 import importlib.util
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import Any, final
 
 import torch
@@ -57,19 +59,17 @@ class Part:
     def passes(self) -> Any:
         """The module whose `shift`, `update` and `project` serve these tensors."""
         if self.device.type == "cuda" and importlib.util.find_spec("triton") is not None:
-            from zolal.torch import _triton as module
+            name = "_triton"
         elif self.device.type == "cpu" and self.dtype in (torch.float32, torch.float64):
-            from zolal.torch import _compiled as module
+            name = "_compiled"
         else:
-            from zolal.torch import _plain as module
-        return module
+            name = "_plain"
+        return importlib.import_module(f"zolal.torch.{name}")
 
     @cached_property
     def table(self) -> Any:
         """Where the blocks of the tensors lie, for kernels that pass over all of them in one launch."""
-        from zolal.torch._triton import table
-
-        return table(self)
+        return self.passes.table(self)
 
     def shift(self, seed: int, step: int, before: int | None, after: int | None) -> None:
         """From x + smoothing u_before to x + smoothing u_after, to the bit; None for x itself."""
@@ -91,7 +91,7 @@ class Part:
 
     def _keys(self, seed: int, step: int, j: int) -> Any:
         """Three keys: those of the directions of a step, or of bits for rounding, which come from the next words."""
-        return Rademacher(1, 1, seed=seed, iteration=step, stream=self.segment).word_keys(j)
+        return _keys(seed, step, self.segment, j)
 
 
 @final
@@ -155,6 +155,11 @@ class Weights:
         return f"{total % 2**64:016x}"
 
 
+@lru_cache(maxsize=64)
+def _keys(seed: int, step: int, segment: int, j: int) -> Any:
+    return Rademacher(1, 1, seed=seed, iteration=step, stream=segment).word_keys(j)
+
+
 def rounded_smoothing(name: str, smoothing: Any) -> float:
     """The power of two next to the smoothing."""
     return float(2.0 ** round(math.log2(positive(name, smoothing))))
@@ -184,7 +189,7 @@ def _check(tensors: Sequence[Any]) -> None:
         require(finite, "params", "be finite", f"a tensor of {tensor.numel()} weights with NaN or infinity")
         require(tensor.numel() <= SEGMENT, "params", "have at most 2**32 weights each", tensor.numel())
     ends = sorted((tensor.data_ptr(), tensor.data_ptr() + tensor.numel() * tensor.element_size()) for tensor in tensors)
-    apart = all(end <= start for (_, end), (start, _) in zip(ends, ends[1:], strict=False))
+    apart = all(end <= start for (_, end), (start, _) in pairwise(ends))
     require(apart, "params", "not overlap in memory unless they are the same", "two that share a part of it")
 
 

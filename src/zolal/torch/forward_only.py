@@ -99,12 +99,12 @@ class ForwardOnly(torch.optim.Optimizer):
         self.standing: list[int] = []
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Any]) -> Step:  # type: ignore[override]
+    def step(self, closure: Callable[[], Any]) -> Step:
         """One step on one batch. closure: gives the loss, or the loss and a dict with the values that are bounded by name.
 
         Each may be a number, or a vector with those of the examples, whose mean it is; from these a step size knows how much of a slope
-        is due to the batch alone. The closure is called num_directions + 1 times, once more without `lr`, with the same random numbers each time, so dropout is one more
-        part of the batch.
+        is due to the batch alone. The closure is called num_directions + 1 times, once more without `lr`, with the same random numbers
+        each time, so that dropout is one more part of the batch.
         """
         self._check_places()
         k, n = self.num_steps + 1, self.num_directions
@@ -184,7 +184,7 @@ class ForwardOnly(torch.optim.Optimizer):
     def _differences(self, here: Seen, there: Sequence[Seen]) -> list[list[float]]:
         """Of the loss, then of each bounded value in units of its bound: those between moved weights and the weights, less their mean."""
         scales = [1.0, *(bound.scale for bound in self.bounds)]
-        rows = [[value for value in (seen.loss, *seen.bounded)] for seen in (here, *there)]
+        rows = [(seen.loss, *seen.bounded) for seen in (here, *there)]
         return [
             centred([(row[i] - rows[0][i]) / scale if all(map(math.isfinite, row)) else math.nan for row in rows[1:]])
             for i, scale in enumerate(scales)
@@ -216,7 +216,7 @@ class ForwardOnly(torch.optim.Optimizer):
         return self._report(here, True)
 
     def _take_back(self) -> None:
-        """The last step that stands once more, with the opposite sign, and shorter steps from now on; exact up to the rounding of a step."""
+        """The last step that stands with the opposite sign, and shorter steps from now on; exact up to the rounding of a step."""
         last = self.history[self.standing.pop()]
         self._update(last["step"], None, [-value for value in last["weights"]], last["scales"], back=True)
         self.size = RETREAT * (self.size or 0.0)
@@ -284,13 +284,13 @@ class ForwardOnly(torch.optim.Optimizer):
         for dtype, share in self.weights.stuck().items():
             if share > 0.5:
                 raise InvalidArgumentError(
-                    f"`smoothing` must be larger: {share:.0%} of the weights in {dtype} are too large to be moved by {self._smoothing(dtype):g}, "
-                    f"which rounding swallows."
+                    f"`smoothing` must be larger: {share:.0%} of the weights in {dtype} are too large to be moved by "
+                    f"{self._smoothing(dtype):g}, which rounding swallows."
                 )
             if share > 0.0:
                 warnings.warn(
-                    f"{share:.2%} of the weights in {dtype} are not moved by the smoothing {self._smoothing(dtype):g}, which rounding swallows, and stay "
-                    f"as they are; a larger `smoothing`, or float32 for these weights, would move them.",
+                    f"{share:.2%} of the weights in {dtype} are not moved by the smoothing {self._smoothing(dtype):g}, which rounding "
+                    f"swallows, and stay as they are; a larger `smoothing`, or float32 for these weights, would move them.",
                     PrecisionWarning,
                     stacklevel=3,
                 )
@@ -309,7 +309,7 @@ class ForwardOnly(torch.optim.Optimizer):
                     stacklevel=4,
                 )
 
-    def state_dict(self) -> dict[str, Any]:  # type: ignore[override]
+    def state_dict(self) -> dict[str, Any]:
         """Seeds and scalars from which the weights can be made again, from those of the start; no copy of the model."""
         return dict(
             format=FORMAT,
@@ -332,7 +332,7 @@ class ForwardOnly(torch.optim.Optimizer):
         )
 
     @torch.no_grad()
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:  # type: ignore[override]
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where a run was when it gave its `state_dict`, to the same bits.
 
         The model has the weights of the start, on which the steps are then taken once more without forward passes, or those of the end.
