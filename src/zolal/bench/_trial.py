@@ -91,9 +91,7 @@ def measure(
     return tried(given, method, level, span, budget, seed, seconds, blind)
 
 
-def tried(
-    given: Given, method: str, level: float, span: float, budget: int, seed: int, seconds: float, blind: bool = False
-) -> Verdict:
+def tried(given: Given, method: str, level: float, span: float, budget: int, seed: int, seconds: float, blind: bool = False) -> Verdict:
     """One run. level: of the noise, as a part of the span. seconds: after these no evaluation is answered any more.
 
     blind: whether the constraints are known by their values alone, which come with those of f and have noise, too.
