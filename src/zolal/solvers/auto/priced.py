@@ -31,7 +31,7 @@ ROUND = 3  # evaluations per variable before the first update of the multipliers
 GROWING = 3  # updates after which as many more are made between two of them, so that slopes become known ever better
 SLOW, HARDER = 0.5, 2.0  # a violation that has not fallen to this part makes its penalty this much larger
 FORGOTTEN = 0.8  # of a mean of outputs per batch
-REACH = 0.1  # of the problem's size: over such a way f and an output are compared for the first penalty
+REACH = 0.5  # of the problem's size: over such a way f and an output are compared for the first penalty
 
 
 @final
