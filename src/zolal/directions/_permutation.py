@@ -14,7 +14,7 @@ WHOLE = 4096  # up to this size a permutation costs little more than some of it
 def part(first: int, length: int, size: int, keys: tuple[int, ...]) -> np.ndarray:
     """Where `length` positions from `first` on go. A small permutation is made at once and kept, since its parts are asked for in turn."""
     if size <= WHOLE:
-        return _whole(size, keys)[first : first + length]
+        return _whole(size, keys)[first : first + length].copy()  # the caller's own: PyTorch takes no array that cannot be written
     return permuted(np.arange(first, first + length, dtype=np.uint64), size, keys)
 
 
