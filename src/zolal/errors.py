@@ -25,6 +25,10 @@ class CheckpointError(ZolalError, RuntimeError):
     """A checkpoint cannot be written, read, or belongs to another run; the message names the folder and the difference."""
 
 
+class DamagedError(CheckpointError):
+    """A file of a checkpoint is not as it was written; the message names the file, the line, and what can be done."""
+
+
 class CheckpointWarning(UserWarning):
     """A checkpoint could not be written in the middle of a run, which goes on."""
 
