@@ -101,9 +101,10 @@ def _answers(folder: Path, batches: int) -> list[str]:
 def _trace(folder: Path, steps: int, cut: bool) -> list[str]:
     """The lines of the steps up to the state; later ones are made again as the run hears its values."""
     path = folder / "trace.jsonl"
-    found = {line.number: line.content for line in scanned(path)}
-    lost = [number for number in range(1, steps + 1) if not found.get(number)]
-    if not lost and not cut and all(content is not None for content in found.values()):
+    seen = list(scanned(path))
+    found = {line.number: line.content for line in seen if line.content is not None}
+    lost, whole = [number for number in range(1, steps + 1) if number not in found], len(found) == len(seen)
+    if not lost and not cut and whole:
         return []
     lines: list[dict[str, Any]] = []
     for number in range(1, steps + 1):
@@ -111,7 +112,9 @@ def _trace(folder: Path, steps: int, cut: bool) -> list[str]:
         unknown = dict.fromkeys(FIELDS, math.nan) | dict(iteration=number - 1, nfev=before["nfev"], stage=before["stage"])
         lines.append(found.get(number) or unknown)
     _rewrite(path, lines)
-    return [f"The trace of {len(lost)} steps was damaged: their objective and residuals are unknown."] if lost else []
+    if lost:
+        return [f"The trace of {len(lost)} steps was damaged: their objective and residuals are unknown."]
+    return [] if whole else ["The trace was damaged, and what is lost of it is made again by the run."]
 
 
 def _failures(folder: Path) -> list[str]:
