@@ -105,7 +105,8 @@ def test_a_scheduler_that_is_killed_or_hangs_leaves_the_best_point(how):
         client = distributed.Client(address, timeout=30)
         client.wait_for_workers(1, timeout=60)
         started = time.monotonic()
-        res = solve(client, timeout=2.0, retries=1, callback=lambda state: os.kill(scheduler.pid, how) if state.k == 3 else None)
+        fun = lambda x: float((x - 1.0) @ (x - 1.0))  # noqa: E731  # by value: the worker cannot import this file
+        res = solve(client, fun, timeout=2.0, retries=1, callback=lambda state: os.kill(scheduler.pid, how) if state.k == 3 else None)
         check_ended(res, started, 120)
         assert res.nit == 3
         scheduler.kill()
@@ -120,5 +121,5 @@ def test_workers_that_die_again_and_again_end_the_run():
         started = time.monotonic()
         res = solve(client, fun=lambda x: os._exit(1), retries=0)
         check_ended(res, started, 300)
-    assert "KilledWorker" in res.message
+    assert "`workers` raised " in res.message  # KilledWorker, or that what they held is gone
     assert_array_equal(res.x, X0)

@@ -82,12 +82,13 @@ def test_a_process_that_the_program_forks_meanwhile_holds_no_end_of_our_pipes():
 
 
 ORPHANS = """
-import multiprocessing, threading, time
+import multiprocessing, os, threading, time
 import numpy as np
 import zolal
 
 def hold(state):
-    print(*(process.pid for process in multiprocessing.active_children()), flush=True)
+    words = [str(process.pid) for process in multiprocessing.active_children()]
+    os.write(1, (" ".join(words) + "\\n").encode())  # whole, whoever else writes
     time.sleep(600)
 
 def run():
@@ -101,9 +102,11 @@ time.sleep(600)
 
 def test_workers_end_with_the_program_that_is_killed():
     with subprocess.Popen([sys.executable, "-c", ORPHANS], stdout=subprocess.PIPE, text=True) as program:
-        lines = [program.stdout.readline() for _ in range(2)]
-        workers = [psutil.Process(int(pid)) for pid in max(lines, key=len).split()]
-        program.kill()
+        try:
+            lines = [program.stdout.readline() for _ in range(2)]
+            workers = [psutil.Process(int(pid)) for pid in max(lines, key=len).split()]
+        finally:
+            program.kill()
     assert len(workers) == 4
     _, alive = psutil.wait_procs(workers, timeout=PATIENCE)
     assert not alive
