@@ -1,4 +1,4 @@
-"""Exceptions of zolal; each is also the built-in that a caller would expect."""
+"""Exceptions and warnings of zolal; each exception is also the built-in that a caller would expect."""
 
 
 class ZolalError(Exception):
@@ -29,7 +29,15 @@ class DamagedError(CheckpointError):
     """A file of a checkpoint is not as it was written; the message names the file, the line, and what can be done."""
 
 
-class CheckpointWarning(UserWarning):
+class ZolalWarning(UserWarning):
+    """Base of every warning that zolal gives."""
+
+
+class StartWarning(ZolalWarning):
+    """The start was not taken as it was given."""
+
+
+class CheckpointWarning(ZolalWarning):
     """A checkpoint could not be written in the middle of a run, which goes on."""
 
 

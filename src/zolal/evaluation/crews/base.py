@@ -13,7 +13,7 @@ import numpy as np
 
 from zolal._array import Array, to_numpy
 from zolal.estimators.base import Queries
-from zolal.evaluation.evaluate import answer_queries, objective_alone
+from zolal.evaluation.evaluate import answer_queries, objective_alone, told_of
 from zolal.evaluation.faults import Answer
 from zolal.problem import Problem
 
@@ -166,7 +166,7 @@ class FuturesCrew(ABC):
         return answers
 
     def lost(self, indices: list[int], error: BaseException) -> list[Answer]:
-        return [Answer(i, np.nan, f"`workers` raised {type(error).__name__}: {error}.", lost=True) for i in indices]
+        return [Answer(i, np.nan, f"`workers` raised {told_of(error)}.", lost=True) for i in indices]
 
     def _dispatch(self) -> list[Answer]:
         """Launch what is pending, as long as nobody knows how long a query takes only two for each worker; what cannot be is lost."""
