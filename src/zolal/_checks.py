@@ -1,41 +1,51 @@
 """The one sentence for every bad argument, with the value that was got."""
 
 import math
+import sys
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
 from zolal.errors import InvalidArgumentError
 
+LARGEST = sys.float_info.max
 LONGEST = 60  # characters of a value in a sentence
 
 
 def require(condition: bool, name: str, demand: str, got: Any) -> None:
     """Raise "`name` must demand, got value." unless `condition` holds."""
     if not condition:
-        raise InvalidArgumentError(f"`{name}` must {demand}, got {got!r}.")
+        raise InvalidArgumentError(f"`{name}` must {demand}, got {_words(got)}.")
+
+
+def _words(value: Any) -> str:
+    """`value` as it shows itself; what cannot, such as an integer of too many digits, is told by its type."""
+    try:
+        return repr(value)
+    except Exception:
+        return f"a {type(value).__name__} that cannot be shown"
 
 
 def shown(value: Any) -> str:
     """What a sentence says of a value that may be long."""
-    text = " ".join(repr(value).split())
+    text = " ".join(_words(value).split())
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def is_number(value: Any) -> bool:
     """Whether `value` is a real number and not a bool or NaN."""
-    return isinstance(value, Real) and not isinstance(value, bool) and not math.isnan(value)
+    return isinstance(value, Real) and not isinstance(value, bool) and (_is_integer(value) or not math.isnan(value))
 
 
 def positive(name: str, value: Any) -> float:
     """`value` as a float, if it is a finite number > 0."""
-    require(is_number(value) and 0 < value < math.inf, name, "be a positive number", value)
+    require(is_number(value) and 0 < value <= LARGEST, name, "be a positive number", value)
     return float(value)
 
 
 def nonnegative(name: str, value: Any) -> float:
     """`value` as a float, if it is a finite number >= 0."""
-    require(is_number(value) and 0 <= value < math.inf, name, "be a nonnegative number", value)
+    require(is_number(value) and 0 <= value <= LARGEST, name, "be a nonnegative number", value)
     return float(value)
 
 

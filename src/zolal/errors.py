@@ -1,4 +1,4 @@
-"""Exceptions of zolal; each is also the built-in that a caller would expect."""
+"""Exceptions and warnings of zolal; each exception is also the built-in that a caller would expect."""
 
 
 class ZolalError(Exception):
@@ -25,7 +25,19 @@ class CheckpointError(ZolalError, RuntimeError):
     """A checkpoint cannot be written, read, or belongs to another run; the message names the folder and the difference."""
 
 
-class CheckpointWarning(UserWarning):
+class DamagedError(CheckpointError):
+    """A file of a checkpoint is not as it was written; the message names the file, the line, and what can be done."""
+
+
+class ZolalWarning(UserWarning):
+    """Base of every warning that zolal gives."""
+
+
+class StartWarning(ZolalWarning):
+    """The start was not taken as it was given."""
+
+
+class CheckpointWarning(ZolalWarning):
     """A checkpoint could not be written in the middle of a run, which goes on."""
 
 

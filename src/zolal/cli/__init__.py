@@ -5,6 +5,7 @@ import sys
 from zolal import __version__
 from zolal.cli.bench import bench_with_help
 from zolal.cli.demo import demo
+from zolal.cli.repair import repair_command
 from zolal.cli.report import report_command
 from zolal.cli.reproduce import reproduce_with_help
 from zolal.cli.solve import solve_command
@@ -32,6 +33,7 @@ def main() -> None:
 
     app.command()(solve_command(typer))
     app.command()(report_command(typer))
+    app.command()(repair_command(typer))
     app.command()(demo)
     app.command()(theory_with_constants(typer))
     app.command()(reproduce_with_help(typer))

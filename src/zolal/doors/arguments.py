@@ -12,7 +12,7 @@ from scipy.optimize import Bounds, OptimizeResult
 from zolal._array import Array, copied, is_finite, namespace, norm, to_numpy
 from zolal._checks import is_number, positive, positive_int, shown
 from zolal.constraints import as_constraints
-from zolal.errors import InvalidArgumentError
+from zolal.errors import InvalidArgumentError, StartWarning
 from zolal.evaluation.faults import FaultPolicy
 from zolal.methods import as_method
 from zolal.naming import Naming
@@ -128,7 +128,7 @@ def _multipliers(start: Result) -> np.ndarray | None:
     """Those of a result, None where it has none."""
     try:
         return None if start.get("multipliers") is None else np.asarray(to_numpy(start.multipliers), dtype=float).reshape(-1)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidArgumentError(f"`start.multipliers` must be a vector of numbers, got {start.multipliers!r}.") from None
 
 
@@ -143,7 +143,7 @@ def _x_scale(given: Any, dimension: int) -> np.ndarray:
     """One positive number per variable."""
     try:
         scale = np.asarray(to_numpy(given), dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         scale = np.asarray(np.nan)
     if scale.shape not in ((), (dimension,)) or not np.isfinite(scale).all() or not (scale > 0.0).all():
         raise InvalidArgumentError(f"`x_scale` must be a positive number or {dimension} of them, one per variable, got {given!r}.")
@@ -226,7 +226,7 @@ def _region(bounds: Any, region: ConvexSet | None, dimension: int) -> ConvexSet:
         try:
             low, high = zip(*((None, None) if pair is None else pair for pair in bounds), strict=True)
             lower, upper = ([inf if b is None else float(b) for b in side] for side, inf in ((low, -np.inf), (high, np.inf)))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InvalidArgumentError(
                 f"`bounds` must be scipy.optimize.Bounds or a sequence of (low, high) pairs, got {shown(bounds)}."
             ) from None
@@ -243,7 +243,8 @@ def _inside(x: Array, region: ConvexSet) -> Array:
     if region.contains(x):
         return x
     projected = region.project(x)
-    warnings.warn(f"x0 lies outside the region and was projected onto it, by a distance of {norm(projected - x):.3g}.", stacklevel=4)
+    distance = norm(projected - x)
+    warnings.warn(f"x0 lies outside the region and was projected onto it, by a distance of {distance:.3g}.", StartWarning, stacklevel=4)
     return projected
 
 

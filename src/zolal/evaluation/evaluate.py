@@ -18,6 +18,7 @@ from zolal.estimators.base import Queries, SampleKey
 from zolal.evaluation.faults import Answer, Evaluation, Ledger
 from zolal.problem import Problem
 
+LONGEST = 2000  # characters of what an exception says
 MISTAKES = (NameError, TypeError, AttributeError)  # that a wrong name or a wrong number of arguments raises
 
 
@@ -144,7 +145,7 @@ def draw_sample(sample: Callable[[Any], Any], key: SampleKey) -> Any:
     try:
         return sample(generator)
     except Exception as error:
-        raise SampleError(f"`sample` raised {type(error).__name__}: {error}.") from error
+        raise SampleError(f"`sample` raised {told_of(error)}.") from error
 
 
 def as_value(value: Any) -> float:
@@ -243,7 +244,7 @@ class MapCrew:
         try:
             answers.extend(self.map(self.call, taken))
         except Exception as error:  # the objective's own are values already
-            failure = f"`workers` raised {type(error).__name__}: {error}."
+            failure = f"`workers` raised {told_of(error)}."
         failure = failure or f"`workers` returned {len(answers)} of {len(taken)} values."
         return answers + [Answer(i, np.nan, failure, lost=True) for i in taken[len(answers) :]]
 
@@ -278,11 +279,21 @@ def portable(answer: Answer) -> tuple[Any, ...]:
     return tuple(answer._replace(error=error))
 
 
+def told_of(error: BaseException) -> str:
+    """The kind and the words of an exception, as far as it has any, and not more than a page of them."""
+    try:
+        words = str(error)
+    except Exception:
+        words = "(it cannot say why)"
+    words = words if len(words) <= LONGEST else f"{words[:LONGEST]}..."
+    return f"{type(error).__name__}: {words}"
+
+
 def _failed(i: int, error: Exception) -> Answer:
     """What went wrong in an evaluation, in a sentence, and whether it is a malformed value or a slip of the pen."""
     ours = isinstance(error, (ObjectiveError, SampleError))
     raised = error.__cause__ if isinstance(error, SampleError) else error
-    told = str(error) if ours else f"The objective raised {type(error).__name__}: {error}."
+    told = str(error) if ours else f"The objective raised {told_of(error)}."
     return Answer(i, np.nan, told, isinstance(error, ObjectiveError), mistake=isinstance(raised, MISTAKES), error=raised)
 
 

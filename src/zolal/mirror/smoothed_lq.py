@@ -10,6 +10,8 @@ from zolal.mirror.base import MirrorMap
 from zolal.regularizers import Regularizer, Zero
 from zolal.sets import ConvexSet, WholeSpace
 
+LARGEST = 1e8  # of p
+
 
 @final
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class SmoothedLq(MirrorMap):
 
     def __post_init__(self) -> None:
         require(is_number(self.p) and 2 <= self.p < math.inf, "SmoothedLq(p=...)", "be a finite number >= 2", self.p)
+        require(self.p <= LARGEST, "SmoothedLq(p=...)", f"be at most {LARGEST:.0e}, beyond which q - 1 is lost in rounding", self.p)
         object.__setattr__(self, "p", float(self.p))
         object.__setattr__(self, "delta", nonnegative("SmoothedLq(delta=...)", self.delta))
 

@@ -63,6 +63,8 @@ def conversation(
                     raise ObjectiveError(evaluation.failure)
                 return Outcome(state, Stop(evaluation.status, evaluation.failure), nfev, _known(batch, evaluation))
             following = solver.tell(state, evaluation.told)
+        except ArithmeticError as error:
+            return Outcome(state, Stop(Status.DIVERGED, f"The values are too large or too small to be computed with: {error}."), nfev)
         except ConstraintError as error:
             return Outcome(state, Stop(Status.CONSTRAINT_FAILED, str(error)), nfev)
         except (InvalidArgumentError, ObjectiveError) as error:

@@ -1,4 +1,4 @@
-"""A session with all that was asked for around it: a folder that keeps it, a line that shows it."""
+"""A session with all that was asked for around it: a folder that keeps it, a log, a line that shows it."""
 
 import contextlib
 from collections.abc import Iterator
@@ -6,6 +6,7 @@ from typing import Any
 
 from zolal.errors import InvalidArgumentError
 from zolal.runs.checkpoint import RunFolder
+from zolal.runs.logged import RunLog
 from zolal.runs.session import Observer, Session, Setup
 
 
@@ -28,10 +29,12 @@ def opened(setup: Setup, checkpoint: Any = None, resume: bool = False, progress:
         session.open(observers)
         if folder is not None:
             folder.replay(session)
+        observers.append(RunLog(session))
         if progress:
             from zolal.runs.progress import shown
 
-            session.observers = (*observers, stack.enter_context(shown()))
+            observers.append(stack.enter_context(shown()))
+        session.observers = observers
         yield session
 
 

@@ -23,7 +23,7 @@ from zolal.runs.certify import NOTHING, Certificate, certify, check_batch
 from zolal.runs.interrupts import Interrupts
 from zolal.runs.loop import Outcome, conversation
 from zolal.runs.recording import Recorder
-from zolal.runs.stopping import Callback, Infeasible, MaxEvaluations, MaxIterations, ResidualBelow, SolverEnds, Stop, StoppingRule
+from zolal.runs.stopping import Callback, Infeasible, MaxEvaluations, MaxIterations, Progress, ResidualBelow, SolverEnds, Stop, StoppingRule
 from zolal.runs.verdict import Point, Told, has_moved, message, refined, too_few_evaluations, violation
 from zolal.solvers.base import Candidate, Certified, State
 
@@ -231,7 +231,11 @@ class Session:
         self.checking = True
         evaluation = yield batch
         self.checking = False
-        return self._summary(outcome, batch, evaluation)
+        result = self._summary(outcome, batch, evaluation)
+        if result.status is not Status.CONVERGED or result.success:
+            return result
+        spent = MaxEvaluations(self.setup.budget)(Progress(state, outcome.nfev + evaluation.count, method.solver))
+        return self._summary(outcome._replace(stop=spent), batch, evaluation) if spent else result
 
     def _usual_check(self, state: State) -> QueryBatch:
         method = self.setup.method

@@ -15,7 +15,11 @@ def project_simplex(x: Array, radius: float) -> Array:
     descending = xp.sort(x, descending=True)
     excess = xp.cumulative_sum(descending) - radius
     ranks = xp.arange(1, x.shape[0] + 1, dtype=x.dtype, device=device(x))
-    size = int(xp.sum(xp.astype(descending * ranks > excess, xp.int64)))
+    size = max(int(xp.sum(xp.astype(descending * ranks > excess, xp.int64))), 1)
     theta = (float(xp.sum(descending[:size])) - radius) / size
     projected = maximum(x - theta, 0.0)
-    return projected * (radius / float(xp.sum(projected)))
+    total = float(xp.sum(projected))
+    if total == 0.0:  # a radius that is lost in rounding: the largest entries share it
+        projected = xp.astype(x == 0.0, x.dtype)
+        total = float(xp.sum(projected))
+    return projected * (radius / total)

@@ -1,10 +1,12 @@
-"""A session from inside: what is told of a start that stands in for a worse end."""
+"""A session from inside: what is told of a start that stands in for a worse end, and a budget that is kept to the last evaluation."""
 
 import math
 
 import numpy as np
+import pytest
 from scipy.optimize import NonlinearConstraint
 
+import zolal
 from prepared import prepared
 from zolal.evaluation.faults import Answer
 from zolal.kkt import KKT
@@ -31,3 +33,29 @@ def test_the_value_at_a_start_that_violates_less_has_its_regularizer():
     _, certificate, point = session._least_violating(candidate, Certificate(7.0, 0.0, worse.kkt, 0), worse)
     assert np.array_equal(point.x, setup.start.x)
     assert math.isclose(certificate.fun, 5.0 + 10.0 * np.abs(point.x).sum())
+
+
+NEAR_THE_END = [(5, 1.0, 85), (21, 1.0, 47), (30, 3.0, 26)]  # seed, tol and budget of runs whose check is not confirmed when it is spent
+
+
+@pytest.mark.parametrize(("seed", "tol", "maxfev"), NEAR_THE_END)
+def test_a_check_that_is_not_confirmed_near_the_end_is_not_made_a_second_time(seed, tol, maxfev):
+    calls = []
+
+    def noisy(x, xi):
+        calls.append(x)
+        return float((x - 1) @ (x - 1) + 0.3 * xi @ x)
+
+    res = zolal.minimize(
+        noisy,
+        np.linspace(-0.5, 0.5, 4),
+        sample=lambda rng: rng.normal(size=4),
+        maxfev=maxfev,
+        rng=seed,
+        tol=tol,
+        options=dict(step_size=0.03, num_directions=2),
+    )
+    assert len(calls) == res.nfev <= maxfev
+    assert res.status is zolal.Status.MAX_EVALUATIONS
+    assert not res.success
+    assert np.isfinite(res.fun_error)  # the check that was made counts

@@ -13,7 +13,7 @@ import numpy as np
 
 from zolal._array import Array, to_numpy
 from zolal.estimators.base import Queries
-from zolal.evaluation.evaluate import answer_queries, objective_alone
+from zolal.evaluation.evaluate import answer_queries, objective_alone, told_of
 from zolal.evaluation.faults import Answer
 from zolal.problem import Problem
 
@@ -31,11 +31,22 @@ class TimeLimit:
 
     def __call__(self, call: Callable[[], Any]) -> Any:
         answers: queue.Queue[Any] = queue.Queue()
-        threading.Thread(target=lambda: answers.put(call()), daemon=True).start()
+        threading.Thread(target=lambda: answers.put(_tried(call)), daemon=True).start()
         try:
-            return answers.get(timeout=self.seconds)
+            value, error = answers.get(timeout=min(self.seconds, threading.TIMEOUT_MAX))
         except queue.Empty:
             raise TimeoutError(too_slow(self.seconds)) from None
+        if error is not None:
+            raise error
+        return value
+
+
+def _tried(call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
+    """What a call gives, or what it raises."""
+    try:
+        return call(), None
+    except BaseException as error:
+        return None, error
 
 
 class BaseNumbers:
@@ -81,6 +92,7 @@ class FuturesCrew(ABC):
 
     task_seconds = 0.02  # queries that are quicker than this travel together
     per_worker = 4  # tasks per worker and batch at the least, so that nobody waits long for the last one
+    look_seconds = math.inf  # between two looks at whether there is still anybody to wait for
 
     def __init__(self, problem: Problem, timeout: float | None) -> None:
         self.problem, self.timeout = objective_alone(problem), timeout
@@ -109,6 +121,14 @@ class FuturesCrew(ABC):
     @abstractmethod
     def outcome(self, future: Any, indices: list[int]) -> list[Answer] | None:
         """The answers of a future that is done; None where the queries have to be sent again."""
+
+    def drop(self, future: Any) -> bool:
+        """Give up a future; whether nobody works on it any more."""
+        return bool(future.cancel())
+
+    def gone(self) -> Exception | None:
+        """Why no answer will come any more, where that is known."""
+        return None
 
     def fetch(self, futures: list[Any]) -> None:  # noqa: B027
         """These futures are done, and their outcomes are asked for next; a chance to get them together."""
@@ -146,7 +166,7 @@ class FuturesCrew(ABC):
         return answers
 
     def lost(self, indices: list[int], error: BaseException) -> list[Answer]:
-        return [Answer(i, np.nan, f"`workers` raised {type(error).__name__}: {error}.", lost=True) for i in indices]
+        return [Answer(i, np.nan, f"`workers` raised {told_of(error)}.", lost=True) for i in indices]
 
     def _dispatch(self) -> list[Answer]:
         """Launch what is pending, as long as nobody knows how long a query takes only two for each worker; what cannot be is lost."""
@@ -176,11 +196,12 @@ class FuturesCrew(ABC):
 
     def _wait(self) -> list[Answer]:
         """The answers of the futures that are done, waiting for the first or for a deadline."""
-        deadline = min(deadline for _, deadline in self.tasks.values())
+        deadline = min(min(deadline for _, deadline in self.tasks.values()), time.monotonic() + self.look_seconds)
+        patience = min(max(0.0, deadline - time.monotonic()), threading.TIMEOUT_MAX)
         try:
-            done = [self.finished.get(timeout=None if deadline == math.inf else max(0.0, deadline - time.monotonic()))]
+            done = [self.finished.get(timeout=None if deadline == math.inf else patience)]
         except queue.Empty:
-            return self._overdue()
+            return self._overdue() or self._given_up()
         while not self.finished.empty():
             done.append(self.finished.get_nowait())
         done = [future for future in done if future in self.tasks]
@@ -199,7 +220,15 @@ class FuturesCrew(ABC):
         late = [future for future, (_, deadline) in self.tasks.items() if deadline <= time.monotonic()]
         answers = []
         for future in late:
-            if not future.cancel():
+            if not self.drop(future):
                 self.abandoned.append(future)
             answers += [Answer(i, np.nan, too_slow(self.timeout or 0.0)) for i in self.tasks.pop(future)[0]]
         return answers
+
+    def _given_up(self) -> list[Answer]:
+        """All tasks as lost, where no answer will come any more."""
+        error = self.gone()
+        if error is None:
+            return []
+        tasks, self.tasks = self.tasks, {}
+        return [answer for indices, _ in tasks.values() for answer in self.lost(indices, error)]

@@ -4,7 +4,6 @@ import os
 import pickle
 import signal
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from multiprocessing import connection
 from typing import Any, final
@@ -12,9 +11,10 @@ from typing import Any, final
 import numpy as np
 
 from zolal._threads import at_most
-from zolal.errors import UnsupportedError
+from zolal.errors import UnsupportedError, WorkerError
 from zolal.estimators.base import Queries
 from zolal.evaluation.crews._cargo import without_bases
+from zolal.evaluation.crews._forking import as_worker, closed, piped
 from zolal.evaluation.crews.base import BaseNumbers, too_slow
 from zolal.evaluation.evaluate import answer_queries, objective_alone, portable
 from zolal.evaluation.faults import Answer
@@ -22,6 +22,7 @@ from zolal.problem import Problem
 
 READY = b"ready"
 START_SECONDS, START_TIMES = 20.0, 5  # that a worker may take to say that it is there, and how many are given that chance
+MOMENT = 0.001  # seconds between two looks at a process that is ending
 AHEAD = 2  # queries that a worker has, so that it need not wait for us between two
 
 
@@ -55,6 +56,8 @@ class ProcessCrew:
         self.batches = self.sent_bytes = 0
 
     def begin(self, batch: Queries) -> None:
+        if not self.workers:
+            batch.point(len(batch) - 1)  # what it takes to make a point is loaded once, and not by each worker
         while len(self.workers) < self.count:
             self.workers.append(self._start())
         for worker in self.workers[:]:
@@ -90,21 +93,20 @@ class ProcessCrew:
         for worker in self.workers:
             if worker.tasks:
                 worker.process.kill()
-            worker.pipe.close()  # an idle worker ends at the end of its pipe
+            closed(worker.pipe)  # an idle worker ends at the end of its pipe
             worker.process.join()
         self.workers = []
 
     def _start(self) -> _Worker:
-        ours, theirs = self.context.Pipe()
-        inherited = [worker.pipe for worker in self.workers] + [ours] if self.context.get_start_method() == "fork" else []
         threads = max(1, (os.cpu_count() or 1) // self.count)
-        process = self.context.Process(target=_serve, args=(self.problem, theirs, inherited, threads), daemon=True)
         try:
-            process.start()
+            return _Worker(
+                *piped(self.context, lambda end: self.context.Process(target=_serve, args=(self.problem, end, threads), daemon=True))
+            )
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise UnsupportedError(f"`workers` as processes need a problem that can be pickled on this system: {error}.") from error
-        theirs.close()
-        return _Worker(process, ours)
+        except OSError as error:  # of processes or of open files there are too many
+            raise WorkerError(f"A worker process cannot be started: {error.strerror or error}.") from error
 
     def _await(self, worker: _Worker) -> _Worker:
         """The worker once it says that it is there. One that a fork has left hanging, for the program's other threads, is replaced."""
@@ -120,7 +122,7 @@ class ProcessCrew:
     def _replace(self, worker: _Worker) -> _Worker:
         worker.process.kill()
         worker.process.join()
-        worker.pipe.close()
+        closed(worker.pipe)
         self.workers[self.workers.index(worker)] = fresh = self._start()
         return fresh
 
@@ -159,8 +161,7 @@ class ProcessCrew:
         try:
             answers = [Answer(*answer) for answer in pickle.loads(worker.pipe.recv_bytes())]
         except (EOFError, OSError):
-            worker.process.join()
-            code = worker.process.exitcode
+            code = _exit_code(worker.process)
             how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
             return self._failed(worker, f"A worker process was ended {how} during the evaluation.", lost=True)
         worker.tasks.pop(0)
@@ -174,13 +175,20 @@ class ProcessCrew:
         return [Answer(i, np.nan, failure, lost=lost) for i in worker.tasks[0]]
 
 
-def _serve(problem: Problem, pipe: Any, inherited: Sequence[Any], threads: int) -> None:
+def _exit_code(process: Any) -> int:
+    """The exit code of a process that has ended; another thread that looks after processes may learn of it a moment before us."""
+    while process.exitcode is None:
+        process.join()
+        time.sleep(MOMENT if process.exitcode is None else 0.0)
+    return int(process.exitcode)
+
+
+def _serve(problem: Problem, pipe: Any, threads: int) -> None:
     """In the worker: answer queries until the pipe ends. threads: its share of the cores, so that workers do not crowd each other out."""
+    as_worker()
     at_most(threads)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who started us decides what an interrupt means
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    for other in inherited:
-        other.close()
     held: dict[int, Any] = {}
     batch: Any = None
     parent = os.getppid()

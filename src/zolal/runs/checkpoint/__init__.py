@@ -3,6 +3,7 @@
 from zolal.runs.checkpoint._files import plain, replace_file, replace_json
 from zolal.runs.checkpoint._reading import RunRecord, read_run
 from zolal.runs.checkpoint._record import constraint_table, plain_record, result_record
+from zolal.runs.checkpoint._repair import repair
 from zolal.runs.checkpoint.folder import RunFolder
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "plain",
     "plain_record",
     "read_run",
+    "repair",
     "replace_file",
     "replace_json",
     "result_record",

@@ -1,35 +1,90 @@
-"""Files that are whole or not there: replaced in one step, or grown line by line and cut back where a line could not be finished."""
+"""Files that are whole or not there: replaced in one step, with a checksum where they are read again; and the lock of a folder."""
 
 import contextlib
 import json
 import os
+import re
+import secrets
+import shlex
+import threading
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from zolal.errors import CheckpointError, DamagedError
+from zolal.runs.checkpoint._safe import CREATE, NEW, opened, read_from
 
 try:
     import fcntl
 except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
+UNFINISHED = re.compile(r"\.(run\.json|result\.json|state-\d+\.npz)\.[0-9a-f]{16}\.new")  # what a kill leaves of `replace_file`
+SEAL = "checksum"
+LARGEST = 1 << 32  # bytes of a JSON file; a result of 10^8 variables has half of that
+
 
 def replace_file(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Write a file beside the old one, have it reach the disk, and put it in the old one's place."""
-    new = path.with_name(f".{path.name}.new")
+    """Write a file beside the old one, have it reach the disk, and put it in the old one's place, which may be a link."""
+    new = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
+    file = opened(new, NEW)
     try:
-        with open(new, "wb") as file:
+        with file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
         os.replace(new, path)
         sync_folder(path.parent)
-    except OSError:
+    except BaseException:
         new.unlink(missing_ok=True)
         raise
 
 
 def replace_json(path: Path, content: Any) -> None:
     replace_file(path, lambda file: file.write(json.dumps(plain(content), indent=1, allow_nan=False).encode()))
+
+
+def replace_sealed(path: Path, content: dict[str, Any]) -> None:
+    """A JSON file that says by a checksum whether it is whole."""
+    content = plain(content)
+    replace_json(path, content | {SEAL: _checksum(content)})
+
+
+def read_sealed(path: Path, most: int = LARGEST) -> dict[str, Any]:
+    """What `replace_sealed` has written; most: the bytes that it may have."""
+    found = read_json(path, most)
+    if found.pop(SEAL, None) != _checksum(found):
+        raise damaged(path, None, "does not match its checksum")
+    return found
+
+
+def read_json(path: Path, most: int = LARGEST) -> dict[str, Any]:
+    """A JSON file that must be there and hold an object."""
+    with read_from(path) as file:
+        if (size := os.fstat(file.fileno()).st_size) > most:
+            raise damaged(path, None, f"has {size} bytes, more than it can have")
+        content = file.read()
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise damaged(path, None, f"is no JSON ({error})") from error
+    if not isinstance(found, dict):
+        raise damaged(path, None, f"must hold an object and holds a {type(found).__name__}")
+    return found
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    return f"{zlib.crc32(json.dumps(content, sort_keys=True, separators=(',', ':')).encode()):08x}"
+
+
+def damaged(path: Path, line: int | None, what: str) -> DamagedError:
+    """The one sentence for a file that is not as it was written."""
+    where = repr(path.name) if line is None else f"line {line} of {path.name!r}"
+    return DamagedError(
+        f"The checkpoint folder {str(path.parent)!r} is damaged: {where} {what}; "
+        f"`zolal repair {shlex.quote(str(path.parent))}` goes back to what is whole."
+    )
 
 
 def sync_folder(folder: Path) -> None:
@@ -58,74 +113,33 @@ def number(value: Any) -> float:
     return float("nan") if value is None else float(value)
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The whole lines of a JSON Lines file; a last line that was cut off is left out."""
-    if not path.exists():
-        return []
-    *lines, _ = path.read_bytes().split(b"\n")
-    return [json.loads(line) for line in lines]
-
-
-class Lines:
-    """A JSON Lines file that only grows. What cannot be written waits; a line that could only be begun is cut off again."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.file = open(path, "r+b" if path.exists() else "x+b", buffering=0)  # noqa: SIM115
-        content = self.file.read()
-        self.length = content.rfind(b"\n") + 1
-        self.file.truncate(self.length)
-        self.waiting = bytearray()
-        self.unsynced = False
-
-    def append(self, line: dict[str, Any]) -> None:
-        self.waiting += json.dumps(plain(line), allow_nan=False, separators=(",", ":")).encode() + b"\n"
-        self.flush()
-
-    def flush(self) -> None:
-        """Hand what waits to the system, which keeps it even if this process is killed."""
-        if not self.waiting:
-            return
-        try:
-            self.file.seek(self.length)
-            written = self.file.write(bytes(self.waiting)) or 0
-            if written < len(self.waiting):  # the disk is full: say why
-                self.file.write(bytes(self.waiting[written:]))
-                raise OSError(28, os.strerror(28))
-        except OSError:
-            self.file.truncate(self.length)
-            raise
-        self.length += written
-        self.waiting.clear()
-        self.unsynced = True
-
-    def sync(self) -> None:
-        """Have everything reach the disk."""
-        self.flush()
-        if self.unsynced:
-            os.fsync(self.file.fileno())
-            self.unsynced = False
-
-    def close(self) -> None:
-        self.file.close()
-
-
-_locked: set[str] = set()  # by this process, whose own locks do not keep it out
+_locked: set[tuple[int, str]] = set()  # by this process, whose own locks do not keep it out
+_locking = threading.Lock()
 
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[bool]:
     """Whether this context alone has the lock. It ends with the process, and processes that it has forked do not hold it after that."""
-    name = str(path.resolve())
+    name = os.getpid(), str(path.resolve())
     with contextlib.ExitStack() as stack:
-        free = name not in _locked
-        if free:
-            file = stack.enter_context(open(path, "ab"))
-            try:
-                if fcntl is not None:
-                    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with _locking:
+            free = name not in _locked and _is_had(stack.enter_context(opened(path, CREATE)))
+            if free:
                 _locked.add(name)
                 stack.callback(_locked.discard, name)
-            except (BlockingIOError, PermissionError):
-                free = False
         yield free
+
+
+def _is_had(file: BinaryIO) -> bool:
+    try:
+        if fcntl is not None:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
+
+
+def require_lock(stack: contextlib.ExitStack, folder: Path) -> None:
+    """Have the folder for ourselves until the stack is closed."""
+    if not stack.enter_context(locked(folder / "lock")):
+        raise CheckpointError(f"The checkpoint folder {str(folder)!r} is in use by another run.")

@@ -6,6 +6,7 @@ import hashlib
 import inspect
 import sys
 import types
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ import scipy.sparse
 from array_api_compat import is_array_api_obj
 
 from zolal._array import to_numpy
+from zolal.problem import Problem
+from zolal.runs.checkpoint._dependencies import changing_cells, dependencies, is_empty
 from zolal.runs.session import Setup
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -29,6 +32,7 @@ def fingerprint(setup: Setup) -> dict[str, str]:
         "x0": to_numpy(setup.start.x),
         "objective": problem.objective,
         "sample": problem.sample,
+        "gradient": problem.gradient,
         "vectorized": problem.vectorized,
         "region": problem.region,
         "regularizer": problem.regularizer,
@@ -39,9 +43,19 @@ def fingerprint(setup: Setup) -> dict[str, str]:
         parts["outputs"] = (problem.outputs.lower, problem.outputs.upper, problem.outputs.noisy)
     told = {name: described(value) for name, value in parts.items()}
     told["constraints"] = told["constraints"].replace("tuple", f"{equalities.num_rows} rows")
+    told |= {f"{name!r} of the {part}": text for part, name, text in _used(problem, equalities)}
     chosen = {name: value for name, value in setup.parameters.items() if name != "options"}
     options = {f"option {name!r}": value for name, value in setup.parameters["options"].items()}
     return told | {name: described(value) for name, value in (chosen | options).items()}
+
+
+def _used(problem: Problem, equalities: Any) -> Iterator[tuple[str, str, str]]:
+    """What the functions of a run name in their code, by the function's part in the run."""
+    functions = {name: [getattr(problem, name)] for name in ("objective", "sample", "gradient")}
+    functions["constraints"] = [function for part in equalities.parts for function in (part.fun, part.jac, part.vjp)]
+    for part, values in functions.items():
+        for name, value in dependencies(*values).items():
+            yield part, name, described(value)
 
 
 def differences(old: dict[str, str], new: dict[str, str], same_python: bool) -> list[str]:
@@ -86,10 +100,11 @@ def _content(value: Any, depth: int) -> str:
         consts = "".join(_content(part, depth + 1) for part in value.co_consts)
         return f"{value.co_code.hex()}{value.co_names}{value.co_varnames}{consts}"
     if isinstance(value, types.FunctionType):
-        cells = [cell.cell_contents for cell in value.__closure__ or () if not _is_empty(cell)]
-        held = "".join(
-            _content(cell, depth + 1) for cell in (*cells, *(value.__defaults__ or ())) if not isinstance(cell, (list, dict, set))
-        )
+        cells = zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
+        changing = changing_cells(value.__code__)
+        kept = [cell.cell_contents for name, cell in cells if not is_empty(cell) and name not in changing]
+        kept += [*(value.__defaults__ or ()), *sorted((value.__kwdefaults__ or {}).items())]
+        held = "".join(_content(item, depth + 1) for item in kept if not isinstance(item, (list, dict, set)))
         return f"{value.__qualname__}{_content(value.__code__, depth + 1)}{held}"
     if isinstance(value, types.MethodType):
         return _content(value.__func__, depth + 1) + _content(value.__self__, depth + 1)
@@ -97,6 +112,11 @@ def _content(value: Any, depth: int) -> str:
         return _content(value.func, depth + 1) + _content(value.args, depth + 1) + _content(value.keywords, depth + 1)
     if isinstance(value, dict):
         return "".join(f"{key!r}{_content(item, depth + 1)}" for key, item in value.items())
+    if isinstance(value, frozenset):
+        return f"{{{','.join(sorted(_content(item, depth + 1) for item in value))}}}"
+    if isinstance(value, type):
+        members = sorted(vars(value).items())
+        return value.__qualname__ + "".join(_content(item, depth + 1) for _, item in members if isinstance(item, types.FunctionType))
     if isinstance(value, (tuple, list)):
         return f"({','.join(_content(item, depth + 1) for item in value)})"
     if isinstance(value, (bool, int, float, complex, str, bytes, type(None), np.generic)):
@@ -106,11 +126,3 @@ def _content(value: Any, depth: int) -> str:
         return f"{type(value).__qualname__}{fields}"
     call = inspect.getattr_static(type(value), "__call__", None)
     return type(value).__qualname__ + (_content(call, depth + 1) if isinstance(call, types.FunctionType) else "")
-
-
-def _is_empty(cell: Any) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018
-    except ValueError:
-        return True
-    return False

@@ -119,7 +119,7 @@ class _Way(NamedTuple):
 
     @classmethod
     def down(cls, terrain: Terrain, rows: Linearization, u: np.ndarray, gradient: np.ndarray, radius: float) -> "_Way":
-        short = radius / max(norm(gradient), 1e-300)
+        short = max(radius / max(norm(gradient), 1e-300), 1e-300)
         found = steepest(short, gradient, rows, terrain.lower - u, terrain.upper - u, radius)
         return cls(norm(found.step) / short, found.multipliers)
 

@@ -124,7 +124,7 @@ class Stepper:
 
     def _programme(self, model: Model, u: np.ndarray, rows: Linearization, bend: np.ndarray, radius: float) -> tuple[Solution, bool]:
         """The step of one linearization within the ball, and whether the model is convex over it as it is."""
-        terrain, away = self.terrain, u - model.centre
+        terrain, away, radius = self.terrain, u - model.centre, max(radius, 1e-300)  # huge values shrink it until it is none
         hessian, slope = model.hessian + bend, model.slope(u)
         equal = rows.are_equalities
         scaled = rows.jacobian[equal] / rows.lengths[equal][:, None]

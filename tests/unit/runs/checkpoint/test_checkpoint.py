@@ -6,6 +6,7 @@ import resource
 import shutil
 import subprocess
 import warnings
+import zlib
 
 import numpy as np
 import pytest
@@ -17,9 +18,11 @@ from kept_runs import X0, Counted, bowl, check_same, check_whole, solve
 from registry import PROBLEMS, SOLVERS
 from zolal.errors import CheckpointError, CheckpointWarning, UnsupportedError
 from zolal.evaluation.evaluate import MapEvaluator
+from zolal.runs.checkpoint import _codec
 from zolal.runs.checkpoint import folder as folders
 from zolal.runs.checkpoint._codec import read_record, write_record
-from zolal.runs.checkpoint._files import Lines, read_lines, replace_file
+from zolal.runs.checkpoint._files import replace_file
+from zolal.runs.checkpoint._lines import Lines, encoded, read_lines
 from zolal.runs.session import Snapshot
 
 FORK = multiprocessing.get_context("fork")
@@ -32,7 +35,7 @@ def test_a_state_comes_back_to_the_bit_and_goes_on_as_it_would_have(solver, name
     evaluate, state = MapEvaluator(problem), solver.init(problem, problem.x0, 2**70 + 3)
     for _ in range(3):
         state = solver.tell(state, evaluate(solver.ask(state)).values)
-    replace_file(tmp_path / "state.npz", lambda file: write_record(file, Snapshot(state, 5, 2, 3, (("It failed.", 1),))))
+    replace_file(tmp_path / "state.npz", lambda file: write_record(file, Snapshot(state, 5, 2, 3, (("It failed.", 1),)), {}))
     back = read_record(tmp_path / "state.npz", state.form, state.z)
     assert (back.nfev, back.earliest, back.batches, back.failures) == (5, 2, 3, (("It failed.", 1),))
     assert (back.state.k, back.state.seed) == (3, 2**70 + 3)
@@ -47,7 +50,7 @@ def test_a_state_comes_back_to_the_bit_and_goes_on_as_it_would_have(solver, name
 
 def test_a_state_of_something_else_is_refused_by_its_type(tmp_path):
     with pytest.raises(UnsupportedError, match=r"A state that holds set cannot be kept in a checkpoint; records, arrays and numbers can\."):
-        replace_file(tmp_path / "state.npz", lambda file: write_record(file, Snapshot({1, 2}, 5, 2, 3, ())))
+        replace_file(tmp_path / "state.npz", lambda file: write_record(file, Snapshot({1, 2}, 5, 2, 3, ()), {}))
 
 
 def test_a_folder_with_a_run_is_not_overwritten(tmp_path):
@@ -58,7 +61,7 @@ def test_a_folder_with_a_run_is_not_overwritten(tmp_path):
 
 def test_files_that_are_not_of_a_run_are_left_alone(tmp_path):
     (tmp_path / "result.json").write_text("mine")
-    with pytest.raises(CheckpointError, match=r"holds 'result.json' and no run; name a folder that is empty or of a run"):
+    with pytest.raises(CheckpointError, match=r"holds 'result.json' and no run; name a folder that is empty, new or of a run"):
         solve(checkpoint=tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["result.json"]
 
@@ -119,17 +122,20 @@ def test_a_format_of_another_version_is_refused(tmp_path):
 def test_nothing_in_the_folder_is_pickle(tmp_path):
     solve(checkpoint=tmp_path)
     names = {path.name for path in tmp_path.iterdir()}
-    assert names == {"run.json", "state.npz", "values-0.jsonl", "trace.jsonl", "failures.jsonl", "result.json", "lock"}
-    with np.load(tmp_path / "state.npz", allow_pickle=False) as content:
-        assert all(content[name].dtype.kind in "fu" for name in content.files)
+    states = {path.name for path in tmp_path.glob("state-*.npz")}
+    assert len(states) == 2
+    assert names == states | {"run.json", "values-0.jsonl", "trace.jsonl", "failures.jsonl", "result.json", "lock"}
+    for name in states:
+        with np.load(tmp_path / name, allow_pickle=False) as content:
+            assert all(content[name].dtype.kind in "fu" for name in content.files)
     for path in tmp_path.glob("*.json"):
         json.loads(path.read_text())
 
 
 @pytest.mark.parametrize("path", ["os:system", "zolal.doors.minimize:minimize", "builtins:eval", "zolal.runs.session:Session"])
-def test_a_state_can_name_records_of_zolal_alone(tmp_path, path):
-    tree = np.frombuffer(json.dumps({"record": path, "fields": {"command": "true"}}).encode(), dtype=np.uint8)
-    np.savez(tmp_path / "state.npz", tree=tree)
+def test_a_state_can_name_records_of_zolal_alone(tmp_path, path, monkeypatch):
+    monkeypatch.setattr(_codec, "_encoded", lambda *given: {"record": path, "fields": {"command": "true"}})
+    replace_file(tmp_path / "state.npz", lambda file: write_record(file, None, {}))
     with pytest.raises(CheckpointError, match="is no record of this version"):
         read_record(tmp_path / "state.npz", None, X0)
 
@@ -258,9 +264,11 @@ def test_a_file_system_without_space_is_told_and_nothing_is_torn(small_disk):
 
 def test_a_line_that_was_cut_off_is_left_out_and_overwritten(tmp_path):
     path = tmp_path / "lines.jsonl"
-    path.write_bytes(b'{"a":1}\n{"a":2')
+    path.write_bytes(encoded(1, {"a": 1}) + encoded(2, {"a": 2})[:-5])
     assert read_lines(path) == [{"a": 1}]
     lines = Lines(path)
     lines.append({"a": 3.5})
     lines.close()
-    assert path.read_bytes() == b'{"a":1}\n{"a":3.5}\n'
+    assert read_lines(path) == [{"a": 1}, {"a": 3.5}]
+    checksum = zlib.crc32(b'{"n":2,"a":3.5')
+    assert json.loads(path.read_bytes().splitlines()[1]) == {"n": 2, "a": 3.5, "crc": f"{checksum:08x}"}

@@ -7,8 +7,8 @@ from zolal.runs.checkpoint import read_run
 
 TAMPERED = {
     "missing": (None, r"run.json' cannot be read: No such file or directory\."),
-    "torn": ('{"format": 1', r"run.json' is no JSON: "),
-    "list": ("[1, 2]", r"run.json' must hold an object, got list\."),
+    "torn": ('{"format": 1', r"'run.json' is no JSON \(.*\); `zolal repair .*` goes back to what is whole\."),
+    "list": ("[1, 2]", r"'run.json' must hold an object and holds a list; "),
 }
 
 

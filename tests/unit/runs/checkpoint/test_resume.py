@@ -164,14 +164,14 @@ def test_ctrl_c_ends_in_a_result_and_a_checkpoint_that_goes_on(tmp_path, workers
 
 def test_a_second_ctrl_c_does_not_disturb_the_last_checkpoint(tmp_path, monkeypatch):
     calls = Counted(lambda x: os.kill(os.getpid(), signal.SIGINT) if calls.count == 50 else bowl(x))
-    write = folders.replace_json
+    write = folders.replace_sealed
 
     def impatient(path, content):
         if path.name == "result.json":
             os.kill(os.getpid(), signal.SIGINT)
         write(path, content)
 
-    monkeypatch.setattr(folders, "replace_json", impatient)
+    monkeypatch.setattr(folders, "replace_sealed", impatient)
     assert solve(calls, checkpoint=tmp_path).status is zolal.Status.INTERRUPTED
     assert json.loads((tmp_path / "result.json").read_text())["nfev"] == 49
     check_whole(tmp_path)

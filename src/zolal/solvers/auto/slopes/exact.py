@@ -35,7 +35,8 @@ class Exact(Noise):
         assert isinstance(directions, Orthogonal)
         value, slopes = float(values[0]), (values[1:] - values[0]) / length
         change, change_variance = (value - anchor.value, 0.0) if anchor is not None else (0.0, math.inf)
-        rounding = np.full(len(slopes), (ROUNDING * abs(value) / length) ** 2)
+        error = ROUNDING * abs(value) / length
+        rounding = np.full(len(slopes), error * error)
         return Reading(directions, slopes, rounding, value, 0.0, change, change_variance, curvature, slopes == slopes, survey.bases[0])
 
     def surprise(self, errors: np.ndarray) -> float:
