@@ -135,7 +135,7 @@ class Modelled(Solver[ModelledState]):
             return self._any_look(state, terrain, here) or self._stuck(state, belief.centre)
         if state.gradient_size == 0.0 and len(belief.values) > belief.dimension * (1 if state.is_exact else CONSTANTS.noisy_looks):
             state = self._sized(state)
-        ignorant = here.slope.error**2 > CONSTANTS.ignorance * here.slope.stationarity**2
+        ignorant = not belief.is_flat and here.slope.error**2 > CONSTANTS.ignorance * here.slope.stationarity**2
         if ignorant and not self._seems_small(state) and (look := self._look(state, terrain, here)):
             return look
         model = Model(here.centre, here.slope.gradient, belief.hessian)
@@ -249,7 +249,7 @@ class Modelled(Solver[ModelledState]):
         there = ways > 0.0
         slope = float(np.median(changes[there] / ways[there])) * math.sqrt(belief.dimension) if there.any() else 0.0
         spread = float(np.median(changes[there])) if there.any() else 0.0
-        return state.but(gradient_size=slope / state.typical_unit, first_spread=spread)
+        return state.but(gradient_size=1.0 if belief.is_flat else slope / state.typical_unit, first_spread=spread)
 
     def _size_here(self, state: ModelledState, belief: Quadratic) -> float:
         """How large a gradient has surely been: the one here, or the mean slope of the way from the start, which some point has.
@@ -278,7 +278,7 @@ class Modelled(Solver[ModelledState]):
         """
         belief = state.belief
         assert belief is not None
-        if belief.grain or belief.is_plateau:
+        if belief.grain or (belief.is_plateau and not (belief.is_flat and state.reported is not None)):
             return math.inf
         return here.said.error * math.sqrt(max(state.surprise, 1.0)) / state.typical_unit
 
@@ -422,7 +422,7 @@ class Modelled(Solver[ModelledState]):
         doubt = belief.measured[1]
         if reported is not None:
             doubt = doubt + reported.doubt(here.said.multipliers[-len(reported.beliefs) :], measured=True)
-        errors = multiplier_errors(rows, here.said.multipliers, doubt, across)
+        errors = multiplier_errors(rows, here.said.multipliers, doubt, across, 0 if reported is None else len(reported.beliefs))
         value = belief.value + form.problem.regularizer.value(x)
         value_error = belief.value_error if state.is_repeated else math.nan
         reports = None if reported is None else self._reports(state, reported, here.said.multipliers, errors)
