@@ -120,7 +120,8 @@ class Outputs:
         except ValueError:  # a ragged list
             found = np.asarray(None)
         if found.shape != (len(self),) or found.dtype.kind not in "biuf":
-            raise ObjectiveError(f"The objective must return {self.described}, got {shown(given)} as outputs.")
+            plain = found.tolist() if found.dtype.kind in "biuf" else given
+            raise ObjectiveError(f"The objective must return {self.described}, got the outputs {shown(plain)}.")
         return tuple(float(value) for value in found)
 
     def rows(self, given: Any, count: int) -> np.ndarray:

@@ -82,6 +82,8 @@ def prepare(given: Arguments) -> Setup:
     x = _inside(x, problem.region)
     if method is None:  # whoever knows a step size wants the method that takes one
         method = "mdlal" if isinstance(options, Mapping) and "step_size" in options else "auto"
+    if problem.simulated:
+        _check_simulated(method, given.confidence)
     chosen = as_method(method, given.geometry, options)
     x_scale = naming.ordered("x_scale", given.x_scale)
     if x_scale is not None:
@@ -90,7 +92,8 @@ def prepare(given: Arguments) -> Setup:
         parts = as_constraints(problem.known, problem.dimension)
         problem = replace(problem, constraints=[*(part.scaled(scale) for part in parts), *problem.simulated])
     if problem.simulated:
-        chosen = chosen._replace(solver=_confident(chosen.solver, method, given.confidence))
+        assert isinstance(chosen.solver, Auto)
+        chosen = chosen._replace(solver=replace(chosen.solver, confidence=float(given.confidence)))
     seed, tol = _seed(given.rng), positive("minimize(tol=...)", given.tol)
     if problem.gradient is not None:
         exact_gradient(problem.gradient, x)
@@ -156,14 +159,11 @@ def _scaled(solver: Any, method: str, x_scale: np.ndarray) -> Any:
     return replace(solver, x_scale=x_scale)
 
 
-def _confident(solver: Any, method: str, confidence: Any) -> Any:
+def _check_simulated(method: Any, confidence: Any) -> None:
+    if method != "auto":
+        raise InvalidArgumentError(f"`Simulated` constraints go with method 'auto', got {method!r}, which knows its constraints exactly.")
     if not is_number(confidence) or not 0.5 <= confidence < 1.0:
         raise InvalidArgumentError(f"`confidence` must be a number from 0.5 to below 1, got {confidence!r}.")
-    if not isinstance(solver, Auto):
-        raise InvalidArgumentError(
-            f"`Simulated` constraints go with method 'auto'; method {method!r} needs to know its constraints exactly."
-        )
-    return replace(solver, confidence=float(confidence))
 
 
 def _whole_problem(problem: Problem, given: Arguments) -> Problem:

@@ -101,18 +101,17 @@ class Told:
         """How the outputs stand, the worst of them by its name."""
         if self.reports is None:
             return "nothing is known of the outputs"
-        worst = int(np.argmin(self.probabilities))
-        value, chance = (
-            with_error(float(self.reports.values[worst]), float(self.reports.errors[worst]) or math.nan),
-            self.probabilities[worst],
-        )
         if self.holds:
-            return f"all outputs hold with probability {max(1.0 - float(np.sum(1.0 - self.probabilities)), 0.0):.3g}"
-        gap, name = float(self.excess[worst]), self.outputs.names[worst]
+            return f"all outputs hold with probability {1.0 - float(np.sum(1.0 - self.probabilities)):.3g}"
+        chances = np.nan_to_num(self.probabilities)
+        worst = int(np.lexsort([-np.abs(self.excess), chances])[0])
+        error, gap, name = float(self.reports.errors[worst]), float(self.excess[worst]), self.outputs.names[worst]
+        value = f"output {name!r} is {with_error(float(self.reports.values[worst]), error if 0.0 < error < math.inf else math.nan)}"
+        unknown = "" if math.isfinite(error) else ", and how far that is from its mean is not known"
         if gap:
             bound = self.outputs.upper[worst] if gap > 0.0 else self.outputs.lower[worst]
-            return f"output {name!r} is {value}, {abs(gap):.3g} {'above' if gap > 0.0 else 'below'} its bound {bound:.6g}"
-        return f"output {name!r} is {value} and holds with probability {chance:.3g}, less than is asked for ({self.confidence:g})"
+            return f"{value}, {abs(gap):.3g} {'above' if gap > 0.0 else 'below'} its bound {bound:.6g}{unknown}"
+        return value + (unknown or f" and holds with probability {chances[worst]:.3g}, less than is asked for ({self.confidence:g})")
 
 
 def refined(status: Status, success: bool, moved: bool, diagnosis: Status | None, infeasible: bool, too_few: bool) -> Status:

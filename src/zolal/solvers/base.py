@@ -35,12 +35,12 @@ class Reports(NamedTuple):
     multiplier_errors: np.ndarray
 
     def probabilities(self, outputs: Outputs, tol: float) -> np.ndarray:
-        """That each output keeps its bounds to tol."""
+        """That each output keeps its bounds to tol; NaN where its error is not known."""
+        known, certain = np.isfinite(self.errors), self.errors == 0.0
         low, high = outputs.lower - tol - self.values, outputs.upper + tol - self.values
-        certain = ((low <= 0.0) & (high >= 0.0)).astype(float)
-        normal, errors = NormalDist(), np.where(self.errors > 0.0, self.errors, 1.0)
+        normal, errors = NormalDist(), np.where(known & ~certain, self.errors, 1.0)
         doubtful = [normal.cdf(b / e) - normal.cdf(a / e) for a, b, e in zip(low, high, errors, strict=True)]
-        return np.where(self.errors > 0.0, doubtful, certain)
+        return np.where(certain, (low <= 0.0) & (high >= 0.0), np.where(known, doubtful, np.nan))
 
 
 class Certified(NamedTuple):

@@ -77,7 +77,7 @@ def certified(state: ModelledState, terrain: Terrain, values: np.ndarray | None)
     doubt = belief.measured[1]
     if reported is not None:
         doubt = doubt + reported.doubt(prices[-len(reported.beliefs) :], measured=True)
-    errors = multiplier_errors(rows, prices, doubt, across)
+    errors = multiplier_errors(rows, prices, doubt, across, 0 if reported is None else len(reported.beliefs))
     value = belief.value + form.problem.regularizer.value(x)
     value_error = belief.value_error if state.is_repeated else math.nan
     reports = None if reported is None else _reports(reported, state.is_repeated, prices, errors)

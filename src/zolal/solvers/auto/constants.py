@@ -64,6 +64,7 @@ class Constants:
     price_memory: float = 0.8  # per step: how fast a price falls that was too high
     bought: float = 0.7  # of what violations fall by: f rises by no more in a step, or prices are raised
     eased: float = 0.8  # of Delta: what a step may spend on coming nearer to where outputs hold
+    farthest_look: float = 8.0  # in units times sqrt(d), or of the way so far: a look for the sake of a noisy output goes no farther
 
     # the judge
     accepted: float = 0.1  # of the foretold gain

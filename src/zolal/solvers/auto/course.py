@@ -72,6 +72,6 @@ def error(state: ModelledState, here: Here) -> float:
     """
     belief = state.belief
     assert belief is not None
-    if belief.grain or belief.is_plateau:
+    if belief.grain or (belief.is_plateau and not (belief.is_flat and state.reported is not None)):
         return math.inf
     return here.said.error * math.sqrt(max(state.surprise, 1.0)) / state.typical_unit

@@ -133,7 +133,8 @@ class Modelled(Solver[ModelledState]):
             return self._any_look(state, terrain, here) or self._stuck(state, belief.centre)
         if state.gradient_size == 0.0 and len(belief.values) > belief.dimension * (1 if state.is_exact else CONSTANTS.noisy_looks):
             state = self._sized(state)
-        ignorant = here.slope.error**2 > CONSTANTS.ignorance * here.slope.stationarity**2
+        aimless = state.reported is not None and belief.is_flat and len(belief.values) > belief.dimension  # only the outputs matter
+        ignorant = not aimless and here.slope.error**2 > CONSTANTS.ignorance * here.slope.stationarity**2
         if ignorant and not self._seems_small(state) and (look := self._look(state, terrain, here)):
             return look
         model = Model(here.centre, here.slope.gradient, belief.hessian)
@@ -217,7 +218,7 @@ class Modelled(Solver[ModelledState]):
         there = ways > 0.0
         slope = float(np.median(changes[there] / ways[there])) * math.sqrt(belief.dimension) if there.any() else 0.0
         spread = float(np.median(changes[there])) if there.any() else 0.0
-        return state.but(gradient_size=slope / state.typical_unit, first_spread=spread)
+        return state.but(gradient_size=1.0 if belief.is_flat else slope / state.typical_unit, first_spread=spread)
 
     def _size_here(self, state: ModelledState, belief: Quadratic) -> float:
         """How large a gradient has surely been: the one here, or the mean slope of the way from the start, which some point has.

@@ -183,10 +183,13 @@ class _Active:
         return self._always_spanned if np.array_equal(chosen, self.always) else spanned(self.normals[chosen])
 
 
-def multiplier_errors(rows: Linearization, multipliers: np.ndarray, covariance: np.ndarray, across: Across | None) -> np.ndarray:
+def multiplier_errors(
+    rows: Linearization, multipliers: np.ndarray, covariance: np.ndarray, across: Across | None, outputs: int = 0
+) -> np.ndarray:
     """Standard errors of y = -(J J^T)^-1 J g over the rows that have a multiplier; 0 for the others.
 
-    NaN for equalities across which nothing has been evaluated: what the belief says there is its prior and no more.
+    NaN for equalities across which nothing has been evaluated: what the belief says there is its prior and no more. outputs: how many of
+    the rows, the last ones, are models of outputs, which looks need not keep.
     """
     errors, active = np.zeros(len(multipliers)), rows.are_equalities | (multipliers != 0.0)
     known = across is not None and across.is_known
@@ -194,7 +197,8 @@ def multiplier_errors(rows: Linearization, multipliers: np.ndarray, covariance: 
     if active.any():
         back = np.linalg.pinv(rows.jacobian[active].T, rcond=1e-10)
         errors[active] = np.sqrt(np.maximum(np.einsum("ij,ij->i", back @ covariance, back), 0.0))
-    return errors if known else np.where(rows.are_equalities, np.nan, errors)
+    kept = rows.are_equalities & (np.arange(len(errors)) < len(errors) - outputs)
+    return errors if known else np.where(kept, np.nan, errors)
 
 
 def looked_at(terrain: Terrain, here: Here, covariance: np.ndarray, fresh: np.ndarray, reach: float, downwards: bool) -> np.ndarray | None:

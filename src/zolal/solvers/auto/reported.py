@@ -150,7 +150,7 @@ class Reported:
 
     def priced(self, gradient: np.ndarray, multipliers: np.ndarray) -> "Reported":
         """With prices above the multipliers, so that no violation pays; before those are known, as f and the output compare in slope."""
-        size = math.sqrt(float(gradient @ gradient))
+        size = math.sqrt(float(gradient @ gradient)) or 1.0  # where f is the same everywhere, any price is right
         slopes = np.array([math.sqrt(max(float(b.gradient @ b.gradient), b.prior_variance)) for b in self.beliefs])
         least = np.maximum(CONSTANTS.overpriced * np.abs(multipliers), CONSTANTS.price_memory * self.prices)
         return replace(self, prices=np.maximum(least, size / np.maximum(slopes, 1e-300)))

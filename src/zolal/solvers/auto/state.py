@@ -137,9 +137,12 @@ class ModelledState(State):
 
     @property
     def best_radius(self) -> float:
-        """How far a look goes that says most of what is noisy."""
+        """How far a look goes that says most of what is noisy; an output that is straight asks for no end of it, and gets a few lengths."""
         assert self.belief is not None
-        outputs = 0.0 if self.reported is None else self.reported.best_radius()
+        if self.reported is None:
+            return self.belief.best_radius()
+        most = CONSTANTS.farthest_look * max(norm(self.belief.centre - self.first_point), math.sqrt(len(self.units)))
+        outputs = min(self.reported.best_radius(), most)
         return outputs if self.belief.is_exact and outputs else max(self.belief.best_radius(), outputs)
 
     @property
