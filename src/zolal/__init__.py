@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from zolal.constraints import Constraint
     from zolal.doors.asktell import Optimizer
     from zolal.doors.minimize import minimize
+    from zolal.doors.scipy_method import scipy_method
     from zolal.errors import (
         CheckpointError,
         CheckpointWarning,
@@ -45,6 +46,7 @@ __all__ = [
     "problems",
     "regularizers",
     "schedules",
+    "scipy_method",
     "sets",
     "solvers",
     "theory",
@@ -58,6 +60,7 @@ _HOMES = {  # of the names that are no modules; SciPy is loaded with the first o
     "Status": "result",
     "bregman_step": "mirror",
     "minimize": "doors.minimize",
+    "scipy_method": "doors.scipy_method",
 } | {name: "errors" for name in __all__ if name.endswith(("Error", "Warning"))}
 
 
