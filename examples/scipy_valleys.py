@@ -65,7 +65,8 @@ def main(path):
         runs = [ends(name, seed) for seed in range(8)]
         found[name] = [x for x, _ in runs]
         values = sorted(exact(x) for x in found[name])
-        print(f"{name:7s} values {values[0]:.4f} to {values[-1]:.4f}, median {np.median(values):.4f}; calls {np.median([n for _, n in runs]):g}")
+        calls = np.median([count for _, count in runs])
+        print(f"{name:7s} values {values[0]:.4f} to {values[-1]:.4f}, median {np.median(values):.4f}; calls {calls:g}")
     inside = [x for x in np.stack(np.meshgrid(*[np.linspace(-1.5, 1.5, 601)] * 2), -1).reshape(-1, 2) if x @ x <= 2.25]
     print(f"least on a fine grid of the disc: {min(map(exact, inside)):.4f}")
     draw(found, path)

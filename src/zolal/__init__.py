@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from zolal import directions, estimators, mirror, problems, regularizers, schedules, sets, solvers, theory
     from zolal.constraints import Constraint
     from zolal.doors.asktell import Optimizer
+    from zolal.doors.command import Command
     from zolal.doors.minimize import minimize
     from zolal.doors.scipy_method import scipy_method
     from zolal.errors import (
@@ -27,6 +28,7 @@ __version__ = "0.2.0.dev0"
 __all__ = [
     "CheckpointError",
     "CheckpointWarning",
+    "Command",
     "Constraint",
     "ConstraintError",
     "InvalidArgumentError",
@@ -53,6 +55,7 @@ __all__ = [
 ]
 
 _HOMES = {  # of the names that are no modules; SciPy is loaded with the first of these that is used, and not with zolal
+    "Command": "doors.command",
     "Constraint": "constraints",
     "Optimizer": "doors.asktell",
     "Problem": "problem",
