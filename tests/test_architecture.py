@@ -42,6 +42,7 @@ LEVELS = {
     "doors": 9,
     "experiments": 10,
     "bench": 10,
+    "sklearn": 10,
     "report": 11,
     "__init__": 11,
     "cli": 12,
