@@ -3,8 +3,8 @@
     python benchmarks/fair_classifier.py
 
 Equalized odds: a9a between women and men, bank between single clients and others. All use logistic regression. ExponentiatedGradient and
-ThresholdOptimizer randomise: their errors and rates are expectations. The gap is the larger difference of the false and of the true positive
-rates. Needs `zolal[bench]` and the data (docs/data.md).
+ThresholdOptimizer randomise: their errors and rates are expectations. The gap is the larger difference of the false and of the true
+positive rates. Needs `zolal[bench]` and the data (docs/data.md).
 """
 
 import csv
