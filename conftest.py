@@ -9,9 +9,8 @@ import zolal
 from zolal import directions, estimators, mirror, regularizers, sets, solvers
 
 # Modules that load an optional package are read for examples where it is installed.
-collect_ignore_glob = (["src/zolal/torch/*"] if find_spec("torch") is None else []) + (
-    ["src/zolal/*/_triton.py"] if find_spec("triton") is None else []
-)
+OPTIONAL = {"art": "src/zolal/art/*", "sklearn": "src/zolal/sklearn/*", "torch": "src/zolal/torch/*", "triton": "src/zolal/*/_triton.py"}
+collect_ignore_glob = [files for package, files in OPTIONAL.items() if find_spec(package) is None]
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from zolal.directions import Gaussian, Orthogonal, Rademacher, Sphere
+from zolal.directions import Gaussian, Orthogonal, Rademacher, Sphere, Squares
 from zolal.estimators import Innovation, Momentum, TwoPoint
 from zolal.mirror import Block, Euclidean, SmoothedLq
 from zolal.problems import (
@@ -44,7 +44,7 @@ SEPARABLE_REGULARIZERS = [Zero(), L1(0.3), ElasticNet(0.2, 0.7)]
 REGULARIZERS = [*SEPARABLE_REGULARIZERS, GroupL2(0.4, [2, 3, 1]), BlockSum([(L1(0.5), 2), (Zero(), 4)])]
 LQ_MAPS = [SmoothedLq(p, delta) for p, delta in ((2.0, 0.1), (3.0, 1e-2), (4.0, 0.0), (13.8, 1e-3), (100.0, 1e-8), (100.0, 1.0))]
 MIRROR_MAPS = [Euclidean(), *LQ_MAPS, Block([(SmoothedLq(5.0, 1e-2), 4), (Euclidean(), 2)])]
-DIRECTIONS = [Rademacher, Sphere, Gaussian, Orthogonal]
+DIRECTIONS = [Rademacher, Sphere, Gaussian, Orthogonal, Squares]
 ESTIMATORS = [
     TwoPoint(4, 1e-3),
     TwoPoint(4, 1e-3, share_base=True),

@@ -43,6 +43,8 @@ LEVELS = {
     "torch": 9,
     "experiments": 10,
     "bench": 10,
+    "sklearn": 10,
+    "art": 10,
     "report": 11,
     "__init__": 11,
     "cli": 12,

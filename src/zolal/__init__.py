@@ -7,7 +7,9 @@ if TYPE_CHECKING:
     from zolal import directions, estimators, mirror, problems, regularizers, schedules, sets, solvers, theory
     from zolal.constraints import Constraint, Simulated
     from zolal.doors.asktell import Optimizer
+    from zolal.doors.command import Command
     from zolal.doors.minimize import minimize
+    from zolal.doors.scipy_method import scipy_method
     from zolal.errors import (
         CheckpointError,
         CheckpointWarning,
@@ -29,6 +31,7 @@ __version__ = "0.2.0.dev0"
 __all__ = [
     "CheckpointError",
     "CheckpointWarning",
+    "Command",
     "Constraint",
     "ConstraintError",
     "DamagedError",
@@ -52,12 +55,14 @@ __all__ = [
     "problems",
     "regularizers",
     "schedules",
+    "scipy_method",
     "sets",
     "solvers",
     "theory",
 ]
 
 _HOMES = {  # of the names that are no modules; SciPy is loaded with the first of these that is used, and not with zolal
+    "Command": "doors.command",
     "Constraint": "constraints",
     "Optimizer": "doors.asktell",
     "Problem": "problem",
@@ -66,6 +71,7 @@ _HOMES = {  # of the names that are no modules; SciPy is loaded with the first o
     "Status": "result",
     "bregman_step": "mirror",
     "minimize": "doors.minimize",
+    "scipy_method": "doors.scipy_method",
 } | {name: "errors" for name in __all__ if name.endswith(("Error", "Warning"))}
 
 

@@ -51,3 +51,7 @@ class DataError(ZolalError, OSError):
 
 class WorkerError(ZolalError, RuntimeError):
     """A process that worked for us died."""
+
+
+class CommandError(ZolalError, RuntimeError):
+    """A program that evaluates for us failed, or wrote no value; the message says how it ended and its last words."""

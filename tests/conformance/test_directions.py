@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from registry import DIRECTIONS, members_of
-from zolal.directions import Directions, Gaussian, Orthogonal, Rademacher, Sphere
+from zolal.directions import Directions, Gaussian, Orthogonal, Rademacher, Sphere, Squares
 from zolal.directions._normal import inverse_normal
 from zolal.errors import InvalidArgumentError
 
@@ -306,4 +306,4 @@ def test_the_moment_constant_of_sphere_and_gaussian_bounds_the_moment(kind, p, d
 
 
 def test_the_registry_holds_every_kind():
-    assert set(DIRECTIONS) == {Rademacher, Sphere, Gaussian, Orthogonal} == members_of(Directions)
+    assert set(DIRECTIONS) == {Rademacher, Sphere, Gaussian, Orthogonal, Squares} == members_of(Directions)

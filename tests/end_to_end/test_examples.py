@@ -115,3 +115,15 @@ def test_a_queue_of_files_survives_kills_of_the_optimizer_and_of_a_worker(tmp_pa
     assert again == whole
     found = np.array(re.search(r"\[(.*?)\]", whole).group(1).split(), dtype=float)
     np.testing.assert_allclose(found, module.TARGET + (3.0 - module.TARGET.sum()) / 6, atol=0.1)
+
+
+def test_the_valleys_end_in_a_picture(tmp_path, monkeypatch):
+    module = load("scipy_valleys")
+    monkeypatch.setattr(module, "HOPS", 2)
+    x, calls = module.ends("zolal", 0)
+    assert x @ x <= 2.25 + 1e-9
+    assert calls <= 3 * module.CALLS
+    slope = np.array([0.3 * x[0] + 0.1 + 2 * np.sin(4 * x[0]), 0.3 * x[1] + 2 * np.sin(4 * x[1] + 1)])
+    assert np.linalg.norm(slope - min(0.0, slope @ x / 2.25) * x * (x @ x > 2.24)) < 0.6  # where a slope is 2 as a rule
+    module.draw({"zolal": [x], "again": [x]}, tmp_path / "valleys.png")
+    assert (tmp_path / "valleys.png").read_bytes().startswith(b"\x89PNG")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from zolal.cli._console import console
+from zolal.doors.command import Command, described_problem
 from zolal.doors.minimize import minimize
 from zolal.errors import InvalidArgumentError
 from zolal.evaluation.crews import travels_by_value
@@ -29,7 +30,17 @@ def solve_command(typer: Any) -> Any:
     option, argument = typer.Option, typer.Argument
 
     def solve(
-        target: Annotated[str, argument(metavar="FILE.py:NAME", help="A zolal.Problem in a file, or a function that returns one.")],
+        target: Annotated[
+            str,
+            argument(
+                metavar="FILE.py:NAME",
+                help="A zolal.Problem in a file, or a function that returns one; with --command FILE.json: start, bounds, constraints.",
+            ),
+        ],
+        command: Annotated[
+            str | None,
+            option(metavar="LINE", help="A program to evaluate: reads a point as JSON from {input}, writes a value to {output}."),
+        ] = None,
         maxfev: Annotated[int | None, option(help="The most evaluations.")] = None,
         tol: Annotated[float, option(help="The KKT residual to reach.")] = 1e-3,
         method: Annotated[str | None, option(help="One of the methods of zolal.minimize.")] = None,
@@ -52,7 +63,7 @@ def solve_command(typer: Any) -> Any:
 
         Exit code 0 when the run came to an end, 1 when it failed, 2 when something was wrong before, 130 when it was interrupted.
         """
-        module, problem = load_problem(target)
+        module, problem = load_problem(target) if command is None else (None, described_problem(Path(target), Command(command, timeout)))
         chosen = dict(_options_of(module, options), **dict(_parsed(text) for text in option_ or ()))
         given: dict[str, Any] = {} if method is None else dict(method=method)
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # a cluster that wants its machine back is like Ctrl-C
@@ -65,7 +76,7 @@ def solve_command(typer: Any) -> Any:
                 workers=crew,
                 on_error=on_error,
                 retries=retries,
-                timeout=timeout,
+                timeout=timeout if command is None else None,  # a command keeps its own time
                 rng=seed,
                 progress=progress,
                 checkpoint=checkpoint,

@@ -5,5 +5,6 @@ from zolal.directions.gaussian import Gaussian
 from zolal.directions.orthogonal import Orthogonal
 from zolal.directions.rademacher import Rademacher
 from zolal.directions.sphere import Sphere
+from zolal.directions.squares import Squares
 
-__all__ = ["Directions", "Gaussian", "Orthogonal", "Rademacher", "Sphere"]
+__all__ = ["Directions", "Gaussian", "Orthogonal", "Rademacher", "Sphere", "Squares"]

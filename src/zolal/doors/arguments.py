@@ -180,7 +180,7 @@ def _problem(given: Arguments, dimension: int, bounds: Any) -> Problem:
         _with_args(given.fun, given.args),
         dimension,
         given.constraints,
-        region=_region(bounds, given.region, dimension),
+        region=as_region(bounds, given.region, dimension),
         regularizer=Zero() if given.regularizer is None else given.regularizer,
         sample=given.sample,
         vectorized=given.vectorized,
@@ -216,7 +216,7 @@ def _start(x0: Any, naming: Naming) -> Array:
     return copied(x)
 
 
-def _region(bounds: Any, region: ConvexSet | None, dimension: int) -> ConvexSet:
+def as_region(bounds: Any, region: ConvexSet | None, dimension: int) -> ConvexSet:
     """X from `bounds` or `region`."""
     if bounds is not None and region is not None:
         raise InvalidArgumentError("Give `bounds` or `region`, not both; Bounds in `constraints` go with any region.")

@@ -10,11 +10,11 @@ import numpy as np
 
 from zolal._array import Array, copied, is_numpy, namespace, norm, rounding
 from zolal._checks import positive, positive_int, require
-from zolal.directions import Directions, Gaussian, Orthogonal, Rademacher, Sphere
+from zolal.directions import Directions, Gaussian, Orthogonal, Rademacher, Sphere, Squares
 from zolal.errors import InvalidArgumentError
 from zolal.schedules import Schedule, as_schedule
 
-KINDS: dict[str, type[Directions]] = {kind.kind: kind for kind in (Rademacher, Sphere, Gaussian, Orthogonal)}
+KINDS: dict[str, type[Directions]] = {kind.kind: kind for kind in (Rademacher, Sphere, Gaussian, Orthogonal, Squares)}
 
 
 class SampleKey(NamedTuple):

@@ -53,9 +53,12 @@ class Leaps:
 
     def target(self, mirror: MirrorMap, region: ConvexSet, u: Array) -> Array:
         """The next p. u: normal numbers; one of equal sizes would move no corner that s of equal sizes has chosen."""
+        return bregman_step(mirror, region, Zero(), self.best, self.model(u), CONSTANTS.leap * region.diameter(u.shape[0]))
+
+    def model(self, u: Array, explored: float = CONSTANTS.explored) -> Array:
+        """The slope m that the next leap goes down. explored: the length of the fresh direction in it."""
         known = norm(self.gradient)
-        model = u / norm(u) if known == 0.0 else self.gradient / known + CONSTANTS.explored / norm(u) * u
-        return bregman_step(mirror, region, Zero(), self.best, model, CONSTANTS.leap * region.diameter(u.shape[0]))
+        return u / norm(u) if known == 0.0 else self.gradient / known + explored / norm(u) * u
 
     def told(self, point: Array, value: float) -> "Leaps":
         """After F(point) = value; NaN for one that is missing."""
