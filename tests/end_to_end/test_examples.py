@@ -114,3 +114,16 @@ def test_a_queue_of_files_survives_kills_of_the_optimizer_and_of_a_worker(tmp_pa
     assert again == whole
     found = np.array(re.search(r"\[(.*?)\]", whole).group(1).split(), dtype=float)
     np.testing.assert_allclose(found, module.TARGET + (3.0 - module.TARGET.sum()) / 6, atol=0.1)
+
+
+def test_forward_only_keeps_the_kl_and_beats_mezo(tmp_path):
+    pytest.importorskip("torch", reason="needs PyTorch: pip install 'zolal[torch]'")
+    module = load("forward_only")
+    first = module.first_model()
+    bound, free = (module.curve(method, first, forwards=2_700, marks=5) for method in (module.forward_only, module.mezo))
+    assert bound[0][1] > 2.0
+    assert bound[-1][1] < 0.15
+    assert bound[-1][2] <= module.BOUND < free[-1][2]
+    assert bound[-1][1] < free[-1][1]
+    module.picture({"zolal": bound, "MeZO": free}, tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").stat().st_size > 10_000

@@ -95,7 +95,9 @@ class Signal:
         """After one step: its share of noise joins the running mean."""
         if spread(slopes) == 0.0:
             return self
-        noise = sum((s - t) ** 2 for s, t in halves) / (4.0 * len(halves)) / spread(slopes) ** 2
+        n = len(halves)
+        noise = sum((s - t) ** 2 for s, t in halves) / (4.0 * n) / spread(slopes) ** 2
+        noise *= max(n - 2, 1) / n  # since 1/(the mean of n squares) has the mean n/(n - 2) for normal numbers of size 1
         return Signal(noise if self.noise is None else NOISE_MEMORY * self.noise + (1.0 - NOISE_MEMORY) * noise)
 
     @property
