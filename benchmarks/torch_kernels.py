@@ -97,10 +97,8 @@ def peak_memory(total: int, dtype: torch.dtype) -> None:
     before = torch.cuda.memory_allocated()
     step_of(part)()
     torch.cuda.synchronize()
-    extra = torch.cuda.max_memory_allocated() - before
-    print(
-        f"{dtype}: peak memory of the optimizer and a step beside the weights {extra / (total * part.tensors[0].element_size()):.4f} vectors"
-    )
+    extra = (torch.cuda.max_memory_allocated() - before) / (total * part.tensors[0].element_size())
+    print(f"{dtype}: peak memory of the optimizer and a step beside the weights {extra:.4f} vectors")
 
 
 def tune(total: int) -> None:

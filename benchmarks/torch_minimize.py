@@ -3,8 +3,8 @@
 python benchmarks/torch_minimize.py            d = 10^6, 10^7, 10^8 on a GPU; 10^5, 10^6 on the CPU
 python benchmarks/torch_minimize.py --cupy     the same on CuPy arrays
 
-f reads x once. Its point x + length u must be made before, which reads x and writes the point: without rows that are never written down, two
-thirds of the time lie outside f at the least. "Floor" is the time of such a pass and of f.
+f reads x once. Its point x + length u must be made before, which reads x and writes the point, so two thirds of the time lie outside f at
+the least. "Floor" is the time of such a pass and of f.
 """
 
 import argparse
@@ -60,13 +60,10 @@ def measure(d, device, evaluations, cupy=None):
     target = torch.empty_like(x0)
     copy, own = timed(lambda: target.copy_(x0), device), timed(lambda: float(torch.dot(x0, x0)), device)
     peak = (torch.cuda.max_memory_allocated() - before) / (4 * d) if device == "cuda" else float("nan")
-    print(
-        f"d = {d:>11,}: {1e6 * total / calls:9,.0f} us per evaluation, in f {1e6 * inside / calls:9,.0f}, outside {1 - inside / total:4.0%}",
-        end="   ",
-    )
-    print(
-        f"copy {1e6 * copy:7,.0f} us, f alone {1e6 * own:7,.0f}, floor {1e6 * (copy + own):7,.0f}   peak {peak:5.1f} vectors   {calls} evaluations, f {result.fun:.3g}"
-    )
+    each, within = 1e6 * total / calls, 1e6 * inside / calls
+    print(f"d = {d:>11,}: {each:9,.0f} us per evaluation, in f {within:9,.0f}, outside {1 - inside / total:4.0%}", end="   ")
+    print(f"copy {1e6 * copy:7,.0f} us, f alone {1e6 * own:7,.0f}, floor {1e6 * (copy + own):7,.0f}", end="   ")
+    print(f"peak {peak:5.1f} vectors   {calls} evaluations, f {result.fun:.3g}", flush=True)
 
 
 def main():

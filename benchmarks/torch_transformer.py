@@ -198,10 +198,8 @@ def run(name, method, model, config, device, forwards):
             if not math.isfinite(curve[-1][1]):
                 break
     curve.append((used, *batches.tested(tuned)))
-    print(
-        f"{name:34s} loss {curve[-1][1]:.4f}   KL {curve[-1][2]:.5f}   largest KL {max(c[2] for c in curve):.5f}   {time.perf_counter() - start:.0f} s",
-        flush=True,
-    )
+    largest, seconds = max(kl for _, _, kl in curve), time.perf_counter() - start
+    print(f"{name:34s} loss {curve[-1][1]:.4f}   KL {curve[-1][2]:.5f}   largest KL {largest:.5f}   {seconds:.0f} s", flush=True)
     return dict(name=name, curve=curve)
 
 
@@ -219,9 +217,8 @@ def main():
     start = time.perf_counter()
     model = pretrained(config, device)
     count = sum(p.numel() for p in model.parameters())
-    print(
-        f"{count:,} weights on {torch.cuda.get_device_name() if device == 'cuda' else 'the CPU'}, pretrained in {time.perf_counter() - start:.0f} s; {forwards:,} forward passes each"
-    )
+    place = torch.cuda.get_device_name() if device == "cuda" else "the CPU"
+    print(f"{count:,} weights on {place}, pretrained in {time.perf_counter() - start:.0f} s; {forwards:,} forward passes each", flush=True)
     batches = Batches(config, model, device)
     print(f"{'at the start':34s} loss {batches.tested(model)[0]:.4f}")
     if device == "cuda":

@@ -14,6 +14,7 @@ ROOT = Path(__file__).parent.parent
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.M | re.S)
 WITH_CODE = [document for document in DOCUMENTS if BLOCK.search(document.read_text())]
+NEED_TORCH = (ROOT / "docs/how-to/tune-a-model.md",)
 NEED_DATA = (ROOT / "docs/data.md",)  # its code reads public files
 ROWS = re.findall(r"^\| (.+?) \| (—|`.+?`) \| (—|`zolal[\w.]+`) \| `(\w+)` \|$", (ROOT / "docs/notation.md").read_text(), flags=re.M)
 PROPERTIES = ("le:u1", "v_str_cvx", "lem:smooth-mirror-map")  # these hold of a function that does not name them
@@ -44,6 +45,8 @@ def name_of(document):
 def test_every_python_block_runs(document, request, capsys):
     if document in NEED_DATA:
         request.getfixturevalue("public_data")
+    if document in NEED_TORCH:
+        pytest.importorskip("torch", reason="needs PyTorch: pip install 'zolal[torch]'")
     names = {}
     for block in BLOCK.findall(document.read_text()):
         exec(compile(block, name_of(document), "exec"), names)
@@ -62,6 +65,8 @@ def test_every_page_has_a_place_in_the_navigation():
     "name", sorted({name for page in (ROOT / "docs/reference").glob("*.md") for name in re.findall(r"^::: (\S+)", page.read_text(), re.M)})
 )
 def test_the_reference_names_what_there_is(name):
+    if name.startswith("zolal.torch"):
+        pytest.importorskip("torch", reason="needs PyTorch: pip install 'zolal[torch]'")
     resolve(name)
 
 

@@ -127,3 +127,16 @@ def test_the_valleys_end_in_a_picture(tmp_path, monkeypatch):
     assert np.linalg.norm(slope - min(0.0, slope @ x / 2.25) * x * (x @ x > 2.24)) < 0.6  # where a slope is 2 as a rule
     module.draw({"zolal": [x], "again": [x]}, tmp_path / "valleys.png")
     assert (tmp_path / "valleys.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_forward_only_keeps_the_kl_and_beats_mezo(tmp_path):
+    pytest.importorskip("torch", reason="needs PyTorch: pip install 'zolal[torch]'")
+    module = load("forward_only")
+    first = module.first_model()
+    bound, free = (module.curve(method, first, forwards=2_700, marks=5) for method in (module.forward_only, module.mezo))
+    assert bound[0][1] > 2.0
+    assert bound[-1][1] < 0.15
+    assert bound[-1][2] <= module.BOUND < free[-1][2]
+    assert bound[-1][1] < free[-1][1]
+    module.picture({"zolal": bound, "MeZO": free}, tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").stat().st_size > 10_000

@@ -37,15 +37,20 @@ def project(part, rule, amount, rounding):
     _spread(part, lambda x, first, anchor: _project(x, x if anchor is None else anchor, rule, number, eps, limit))
 
 
-def _spread(part, pass_over):
-    """The pass over all pieces, by as many threads as PyTorch has."""
+def table(part):
+    """The pieces of all tensors as arrays that share their memory, each with its first coordinate and its anchor."""
     pieces = []
     for number, (tensor, first) in enumerate(zip(part.tensors, part.firsts, strict=True)):
         x, anchor = tensor.numpy(), part.anchors[number].numpy() if part.anchors else None
         for start in range(0, len(x), PIECE):
             stop = start + PIECE
             pieces.append((x[start:stop], first + start, None if anchor is None else anchor[start:stop]))
-    threads = torch.get_num_threads()
+    return pieces
+
+
+def _spread(part, pass_over):
+    """The pass over all pieces, by as many threads as PyTorch has."""
+    pieces, threads = part.table, torch.get_num_threads()
     if threads == 1 or len(pieces) == 1:
         for piece in pieces:
             pass_over(*piece)

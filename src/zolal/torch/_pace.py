@@ -11,9 +11,11 @@ TURN = 0.25  # the power by which a step size follows what one step shows
 FARTHEST = 4.0  # a factor; what one step shows counts for no more
 RETREAT = 0.25  # of the step size, after a step that was taken back
 PENALTY = 10.0  # forces of the loss, where a constraint is violated by its bound
-DUAL = 0.1  # of the penalty, by which a multiplier follows the violation
-MEMORY = 0.9  # of the sizes of slopes, per step
-NOISE_MEMORY = 0.99  # of the share of noise in slopes, per step
+DUAL = 0.03  # of the penalty, by which a multiplier follows the violation
+MEMORY = 0.8  # of the sizes of slopes, per step
+VALUE_MEMORY = 0.9  # of the value of a constraint, per step
+LARGEST = 10.0  # forces of the loss that a multiplier may have
+NOISE_MEMORY = 0.98  # of the share of noise in slopes, per step
 LEAST_SIGNAL = 0.03  # the share of signal in slopes that is taken to be there, at the least: so well is it known
 
 
@@ -26,38 +28,42 @@ class Price:
 
     This is the augmented Lagrangian of f with the equality g + z = 0 at its least over slacks z >= 0; theta is what a gradient of g counts
     in the gradient of phi. multiplier: lambda. ratio: the size of the loss's slopes over that of g's slopes, g in units of its bound.
+    value: g, a running mean over batches: with that of one batch alone, batches with a large g would count most in the gradient, too.
     """
 
     multiplier: float = 0.0
-    ratio: float | None = None
+    ratio: float = 0.0
+    value: float | None = None
 
     @property
     def penalty(self) -> float:
         """mu: a violation of a tenth of the bound weighs as much as the loss does."""
-        return PENALTY * (self.ratio or 0.0)
+        return PENALTY * self.ratio
 
-    def force(self, g: float) -> float:
-        """theta."""
-        return max(0.0, self.multiplier + self.penalty * g)
+    def force(self, change: float = 0.0) -> float:
+        """theta after g has changed."""
+        return max(0.0, self.multiplier + self.penalty * ((self.value or 0.0) + change))
 
-    def term(self, g: float) -> float:
-        """What g adds to f in phi."""
+    def term(self, change: float) -> float:
+        """What g adds to f in phi after it has changed."""
         if self.penalty == 0.0:
-            return self.multiplier * g
-        return (self.force(g) ** 2 - self.multiplier**2) / (2.0 * self.penalty)
+            return self.multiplier * ((self.value or 0.0) + change)
+        return (self.force(change) ** 2 - self.multiplier**2) / (2.0 * self.penalty)
 
-    def seen(self, loss_slope: float, slope: float) -> "Price":
-        """After the sizes of the slopes of one step."""
+    def seen(self, g: float, loss_slope: float, slope: float) -> "Price":
+        """After the value of g and the sizes of the slopes of one step."""
+        value = g if self.value is None else VALUE_MEMORY * self.value + (1.0 - VALUE_MEMORY) * g
         if slope == 0.0 or loss_slope == 0.0:
-            return self
-        fresh = loss_slope / slope
-        return replace(
-            self, ratio=fresh if self.ratio is None else math.exp(MEMORY * math.log(self.ratio) + (1.0 - MEMORY) * math.log(fresh))
-        )
+            return replace(self, value=value)
+        ratio = loss_slope / slope
+        if self.ratio > 0.0:
+            ratio = self.ratio**MEMORY * ratio ** (1.0 - MEMORY)
+        return Price(min(self.multiplier, LARGEST * ratio), ratio, value)
 
-    def after(self, g: float) -> "Price":
-        """After a step that began with the value g."""
-        return replace(self, multiplier=max(0.0, self.multiplier + DUAL * self.penalty * g))
+    def after(self) -> "Price":
+        """After a step from where g is what it is."""
+        step = DUAL * self.penalty * min(self.value or 0.0, 1.0)
+        return replace(self, multiplier=min(max(0.0, self.multiplier + step), LARGEST * self.ratio))
 
 
 def centred(differences: Sequence[float]) -> list[float]:
@@ -83,20 +89,21 @@ class Signal:
     A slope is the mean of those of two halves of its batch, s and t; (s - t)^2 / 4 has the mean of the noise in its square.
     """
 
-    square: float = 0.0
-    noise: float = 0.0
+    noise: float | None = None
 
     def seen(self, slopes: Sequence[float], halves: Sequence[tuple[float, float]]) -> "Signal":
-        noise = sum((s - t) ** 2 for s, t in halves) / (4.0 * len(halves))
-        if self.square == 0.0:
-            return Signal(spread(slopes) ** 2, noise)
-        old, new = NOISE_MEMORY, 1.0 - NOISE_MEMORY
-        return Signal(old * self.square + new * spread(slopes) ** 2, old * self.noise + new * noise)
+        """After one step: its share of noise joins the running mean."""
+        if spread(slopes) == 0.0:
+            return self
+        n = len(halves)
+        noise = sum((s - t) ** 2 for s, t in halves) / (4.0 * n) / spread(slopes) ** 2
+        noise *= max(n - 2, 1) / n  # since 1/(the mean of n squares) has the mean n/(n - 2) for normal numbers of size 1
+        return Signal(noise if self.noise is None else NOISE_MEMORY * self.noise + (1.0 - NOISE_MEMORY) * noise)
 
     @property
     def share(self) -> float:
         """Of the signal; 1 where halves are not known."""
-        return max(1.0 - self.noise / self.square, LEAST_SIGNAL) if self.square > 0.0 else 1.0
+        return max(1.0 - (self.noise or 0.0), LEAST_SIGNAL)
 
 
 def first_size(slopes: Sequence[float]) -> float:

@@ -68,7 +68,7 @@ class Part:
 
     @cached_property
     def table(self) -> Any:
-        """Where the blocks of the tensors lie, for kernels that pass over all of them in one launch."""
+        """Where the blocks of the tensors lie, as the module of the passes wants to know it."""
         return self.passes.table(self)
 
     def shift(self, seed: int, step: int, before: int | None, after: int | None) -> None:

@@ -138,23 +138,21 @@ class TrustRegion(WeightSet):
         return [INSIDE * limit / length if length > limit else None for length, limit in zip(lengths, limits, strict=True)]
 
 
-def average_kl(logits: Any, reference: Any) -> Any:
+def average_kl(logits: Any, reference: Any, reduction: str = "mean") -> Any:
     """The mean over rows of KL(p || q) = sum_c p_c (log p_c - log q_c), where p has the logits and q those of the first model.
 
-    logits, reference: shape (..., classes).
+    logits, reference: shape (..., classes). reduction: "mean", or "none" for those of the rows, from which a run knows their noise.
 
     >>> import torch
     >>> float(average_kl(torch.zeros(4, 3), torch.zeros(4, 3)))
     0.0
     """
-    require(
-        tuple(logits.shape) == tuple(reference.shape),
-        "average_kl(logits, reference)",
-        "have equal shapes",
-        (*logits.shape, *reference.shape),
-    )
+    shapes = tuple(logits.shape), tuple(reference.shape)
+    require(shapes[0] == shapes[1], "average_kl(logits, reference)", "have equal shapes", shapes)
+    require(reduction in ("mean", "none"), "average_kl(reduction=...)", "be 'mean' or 'none'", reduction)
     p, q = (torch.log_softmax(each.float(), dim=-1) for each in (logits, reference))
-    return (p.exp() * (p - q)).sum(dim=-1).mean()
+    rows = (p.exp() * (p - q)).sum(dim=-1)
+    return rows.mean() if reduction == "mean" else rows
 
 
 def _norm(piece: Piece) -> Any:

@@ -136,7 +136,7 @@ class ForwardOnly(torch.optim.Optimizer):
         self._update(k, self.num_directions - 1, [-value for value in slopes], [scale * size for scale in self._scales()])
         self.lost = 0
         rejected = self.automatic and self._judged(here, slopes, size, evaluate)
-        self.prices = [price.after(g) for price, g in zip(self.prices, self._violations(here), strict=True)]
+        self.prices = [price.after() for price in self.prices]
         self._warn_of_violation(here)
         return self._report(here, rejected)
 
@@ -146,7 +146,9 @@ class ForwardOnly(torch.optim.Optimizer):
         self.num_forwards += 1
         rate = sum(self.param_groups[part.group]["lr"] * part.size for part in self.weights.parts) / self.weights.dimension
         gain = sum(value * value for value in slopes) * (n - 1) / n**2
-        change = self._phi(trial) - self._phi(here) if trial.is_finite else math.inf
+        changes = [b - a for a, b in zip(self._violations(here), self._violations(trial), strict=True)]
+        terms = sum(price.term(change) - price.term(0.0) for price, change in zip(self.prices, changes, strict=True))
+        change = trial.loss - here.loss + terms if trial.is_finite else math.inf
         if change > rate * size * gain:
             self._take_back()
             return True
@@ -171,9 +173,9 @@ class ForwardOnly(torch.optim.Optimizer):
         if sum(good) < 2:
             return None
         loss, *bounded = self._differences(here, there)
-        for number, own in enumerate(bounded):
-            self.prices[number] = self.prices[number].seen(spread(loss), spread(own))
-        forces = [price.force(g) for price, g in zip(self.prices, self._violations(here), strict=True)]
+        for number, (g, own) in enumerate(zip(self._violations(here), bounded, strict=True)):
+            self.prices[number] = self.prices[number].seen(g, spread(loss), spread(own))
+        forces = [price.force() for price in self.prices]
         total, *halves = (
             _joined(forces, *self._differences(a, b))
             for a, b in ((here, there), *((here.halves[h], [seen.halves[h] for seen in there]) for h in (0, 1)))
@@ -193,10 +195,6 @@ class ForwardOnly(torch.optim.Optimizer):
     def _violations(self, seen: Seen) -> list[float]:
         """g_i: how far each bounded value lies above what is aimed at, in units of its bound."""
         return [(value - bound.aim) / bound.scale for value, bound in zip(seen.bounded, self.bounds, strict=True)]
-
-    def _phi(self, seen: Seen) -> float:
-        """The augmented Lagrangian."""
-        return seen.loss + sum(price.term(g) for price, g in zip(self.prices, self._violations(seen), strict=True))
 
     def _without_values(self, here: Seen) -> Step:
         """The loss itself is not finite: the last step was too long, if there was one."""
@@ -324,8 +322,8 @@ class ForwardOnly(torch.optim.Optimizer):
             num_forwards=self.num_forwards,
             lost=self.lost,
             size=self.size,
-            prices=[[price.multiplier, price.ratio] for price in self.prices],
-            signal=[self.signal.square, self.signal.noise],
+            prices=[[price.multiplier, price.ratio, price.value] for price in self.prices],
+            signal=self.signal.noise,
             above=list(self.above),
             bounds=[bound.name for bound in self.bounds],
             history=[dict(entry) for entry in self.history],
@@ -347,7 +345,7 @@ class ForwardOnly(torch.optim.Optimizer):
         self.start, self.history = state["start"], [dict(entry) for entry in state["history"]]
         self.standing = self._standing(self.history)
         self.num_steps, self.num_forwards, self.lost, self.size = (state[key] for key in ("num_steps", "num_forwards", "lost", "size"))
-        self.prices, self.signal = [Price(*price) for price in state["prices"]], Signal(*state["signal"])
+        self.prices, self.signal = [Price(*price) for price in state["prices"]], Signal(state["signal"])
         self.above = list(state["above"])
         for group, rate in zip(self.param_groups, state["rates"], strict=True):
             group["lr"] = rate
