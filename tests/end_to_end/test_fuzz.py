@@ -211,7 +211,18 @@ def test_a_call_ends_in_a_result_or_in_a_sentence(arguments):
 
 
 @pytest.mark.slow
-@settings(max_examples=3000, **QUIET)
+@settings(max_examples=2000, **QUIET)
 @given(arguments=calls())
 def test_3000_calls_end_in_a_result_or_in_a_sentence(arguments):
     check_call(arguments)
+
+
+@pytest.mark.parametrize("value", JUNK, ids=[f"{value!r:.20}" for value in JUNK])
+def test_whatever_is_told_ends_in_a_sentence_or_in_the_next_batch(value):
+    with zolal.Optimizer(None, [0.5, -0.5], maxfev=MAXFEV, rng=0) as opt:
+        for told in (value, [value], {"step-0-0": value}, {value: 1.0} if not isinstance(value, (list, dict, np.ndarray)) else value):
+            try:
+                opt.tell(told)
+            except ZolalError as error:
+                assert str(error).endswith(".")  # noqa: PT017
+        assert opt.result.nfev <= MAXFEV

@@ -135,7 +135,8 @@ class Optimizer:
         """Take values by key, or for all that `ask` gives, in its order."""
         wanted = self.missing
         if not isinstance(values, Mapping):
-            require(isinstance(values, Iterable), "tell(values)", "be a dict by keys or a sequence of values", values)
+            iterable = isinstance(values, Iterable) and getattr(values, "ndim", 1) > 0  # an array of no dimension only poses as one
+            require(iterable, "tell(values)", "be a dict by keys or a sequence of values", values)
             given = list(values)
             require(len(given) == len(wanted), "tell(values)", f"hold the {len(wanted)} values that were asked for", len(given))
             values = dict(zip(wanted, given, strict=True))
