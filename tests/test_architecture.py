@@ -172,6 +172,13 @@ def test_importing_zolal_loads_no_other_package():
     assert loaded_after("import zolal", ("numpy", "scipy", *LIGHT)) == "[]"
 
 
+@pytest.mark.parametrize(("package", "name"), [("sklearn", "scikit-learn"), ("art", "the Adversarial Robustness Toolbox")])
+def test_a_door_whose_package_is_missing_is_one_sentence(package, name):
+    code = f"import sys; sys.modules[{package!r}] = None; import zolal; zolal.{package}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr.strip().endswith(f"ImportError: `zolal.{package}` needs {name}: pip install 'zolal[{package}]'.")
+
+
 def test_public_modules_are_there_without_an_import_of_their_own():
     found = loaded_after("import zolal; zolal.errors.ZolalError, zolal.result.Status, zolal.sets.Box", ("zolal.errors", "zolal.cli"))
     assert found == "['zolal.errors']"

@@ -14,8 +14,12 @@ ROOT = Path(__file__).parent.parent
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.M | re.S)
 WITH_CODE = [document for document in DOCUMENTS if BLOCK.search(document.read_text())]
-NEED_TORCH = (ROOT / "docs/how-to/tune-a-model.md",)
 NEED_DATA = (ROOT / "docs/data.md",)  # its code reads public files
+NEED_PACKAGE = {  # that may be missing
+    ROOT / "docs/how-to/art.md": "art",
+    ROOT / "docs/how-to/scikit-learn.md": "sklearn",
+    ROOT / "docs/how-to/tune-a-model.md": "torch",
+}
 ROWS = re.findall(r"^\| (.+?) \| (—|`.+?`) \| (—|`zolal[\w.]+`) \| `(\w+)` \|$", (ROOT / "docs/notation.md").read_text(), flags=re.M)
 PROPERTIES = ("le:u1", "v_str_cvx", "lem:smooth-mirror-map")  # these hold of a function that does not name them
 UNLISTED = ("Section", "Figure", "Table")
@@ -45,8 +49,8 @@ def name_of(document):
 def test_every_python_block_runs(document, request, capsys):
     if document in NEED_DATA:
         request.getfixturevalue("public_data")
-    if document in NEED_TORCH:
-        pytest.importorskip("torch", reason="needs PyTorch: pip install 'zolal[torch]'")
+    if document in NEED_PACKAGE:
+        pytest.importorskip(NEED_PACKAGE[document])
     names = {}
     for block in BLOCK.findall(document.read_text()):
         exec(compile(block, name_of(document), "exec"), names)

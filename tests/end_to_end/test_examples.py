@@ -119,10 +119,10 @@ def test_a_queue_of_files_survives_kills_of_the_optimizer_and_of_a_worker(tmp_pa
 
 def test_the_valleys_end_in_a_picture(tmp_path, monkeypatch):
     module = load("scipy_valleys")
-    monkeypatch.setattr(module, "HOPS", 2)
+    monkeypatch.setattr(module, "HOPS", 1)
     x, calls = module.ends("zolal", 0)
     assert x @ x <= 2.25 + 1e-9
-    assert calls <= 3 * module.CALLS
+    assert calls <= 2 * module.CALLS
     slope = np.array([0.3 * x[0] + 0.1 + 2 * np.sin(4 * x[0]), 0.3 * x[1] + 2 * np.sin(4 * x[1] + 1)])
     assert np.linalg.norm(slope - min(0.0, slope @ x / 2.25) * x * (x @ x > 2.24)) < 0.6  # where a slope is 2 as a rule
     module.draw({"zolal": [x], "again": [x]}, tmp_path / "valleys.png")
@@ -140,3 +140,28 @@ def test_forward_only_keeps_the_kl_and_beats_mezo(tmp_path):
     assert bound[-1][1] < free[-1][1]
     module.picture({"zolal": bound, "MeZO": free}, tmp_path / "picture.png")
     assert (tmp_path / "picture.png").stat().st_size > 10_000
+
+
+def test_the_price_of_fairness_ends_in_a_picture(tmp_path):
+    pytest.importorskip("sklearn")
+    module = load("fair_classifier")
+    found = module.compared(600, (0.05,), maxfev=25)
+    assert found[None][0][1] > 0.1
+    assert found[0.05][0][1] <= 0.05
+    module.draw(found, tmp_path / "fairness.png")
+    assert (tmp_path / "fairness.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_attacks_keep_their_constraints_and_end_in_a_picture(tmp_path):
+    pytest.importorskip("art")
+    module = load("attack_constraints")
+    clean, labels, found = module.attacked_digits()
+    for changed, answers, _ in found.values():
+        assert np.all(answers != labels)
+        assert 0.0 <= changed.min() <= changed.max() <= 1.0
+    assert np.abs((found["same brightness"][0] - clean).sum(axis=(1, 2, 3), dtype=float)).max() < 1e-4
+    assert np.sum(np.abs(found["few pixels"][0] - clean) > 1e-6, axis=(1, 2, 3)).max() < 20
+    *_, second = module.models()
+    assert np.array_equal(second.predict(found["second model unmoved"][0].reshape(3, -1)), labels)
+    module.draw(clean, labels, found, tmp_path / "attack.png")
+    assert (tmp_path / "attack.png").read_bytes().startswith(b"\x89PNG")

@@ -107,6 +107,7 @@ def price(cement, water):
     return 90 * cement + 10 * (1 - cement - water) <= 28
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_the_simulator_in_c_runs_as_the_example_says(suspension, tmp_path):
     lines = re.findall(r"^    ((?:cc|zolal) .*)$", (EXAMPLES / "suspension.py").read_text(), flags=re.M)

@@ -20,7 +20,7 @@ from zolal.sklearn.fair import METRICS
 
 
 @pytest.mark.filterwarnings("ignore")  # of fits that fail on purpose
-@parametrize_with_checks([FairClassifier(maxfev=10)])
+@parametrize_with_checks([FairClassifier(maxfev=6)])
 def test_it_is_an_estimator_of_scikit_learn(estimator, check):
     check(estimator)
 
@@ -44,7 +44,7 @@ def largest_gap(y, predicted, group, labels=(0, 1)):
 @pytest.fixture(scope="module")
 def fair(people):
     X, y, group = people
-    return FairClassifier(maxfev=60).fit(X, y, sensitive_features=group)
+    return FairClassifier(maxfev=40).fit(X, y, sensitive_features=group)
 
 
 def test_the_limits_hold_exactly_on_the_predictions(people, fair):
@@ -77,7 +77,7 @@ def test_groups_are_not_needed_to_predict_and_no_group_is_no_constraint(people):
 @pytest.mark.parametrize(("constraint", "labels"), [("equal_opportunity", (1,)), ("demographic_parity", None)])
 def test_other_constraints_hold(people, constraint, labels):
     X, y, group = people
-    predicted = FairClassifier(constraint=constraint, maxfev=30).fit(X, y, sensitive_features=group).predict(X)
+    predicted = FairClassifier(constraint=constraint, maxfev=16).fit(X, y, sensitive_features=group).predict(X)
     seen = largest_gap(y, predicted, group, labels) if labels else abs(predicted[group == 0].mean() - predicted[group == 1].mean())
     assert seen <= 0.02
 
@@ -110,6 +110,7 @@ def test_a_callable_gets_groups_as_they_were_given(people):
     assert fair.predict(X)[group == 1].mean() >= 0.2
 
 
+@pytest.mark.slow
 def test_three_groups_and_a_tree(people):
     X, y, _ = people
     groups = np.digitize(X[:, 1], [-0.5, 0.5])
@@ -130,8 +131,8 @@ def test_metrics_are_those_of_scikit_learn(people, name, reference):
 
 def test_a_metric_is_what_becomes_large(people):
     X, y, _ = people
-    f1 = FairClassifier(metric="f1").fit(X, y).predict(X)
-    assert f1_score(y, f1) >= f1_score(y, FairClassifier().fit(X, y).predict(X))
+    f1 = FairClassifier(metric="f1", maxfev=20).fit(X, y).predict(X)
+    assert f1_score(y, f1) >= f1_score(y, LogisticRegression().fit(X, y).predict(X))
 
 
 def test_slopes_of_smooth_predictions_are_right():
@@ -146,7 +147,7 @@ def test_slopes_of_smooth_predictions_are_right():
 
 def test_the_same_seed_gives_the_same_classifier(people):
     X, y, group = people
-    model = FairClassifier(maxfev=12)
+    model = FairClassifier(maxfev=8)
     assert_array_equal(*(clone(model).fit(X, y, sensitive_features=group).weights_ for _ in range(2)))
 
 
