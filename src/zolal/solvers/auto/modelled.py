@@ -399,22 +399,25 @@ class Modelled(Solver[ModelledState]):
             return Certified(Candidate(state.z, state.multipliers, None), math.nan, math.nan, KKT.unknown(state.feasibility))
         terrain, reported = self._terrain(state), state.reported
         answer, centre = self._answer(state, terrain), belief.centre
-        across = None
+        across, others = None, list[Across]()
         if values is not None:
-            values = values.reshape(len(values), -1)[:, 0]
-            across = self._across(state, terrain, answer, len(values) // 2).seen(values, belief.noise)
+            pairs, columns = self._across(state, terrain, answer, len(values) // 2), values.reshape(len(values), -1).T
+            across, others = pairs.seen(columns[0], belief.noise), [pairs.seen(column, 0.0) for column in columns[1:]]
         belief = belief if answer is belief.centre else belief.seen_from(answer, belief.length)
         if reported is None:
             rows = self._rows(state, terrain, belief.centre)
         else:
             reported = reported if answer is centre else reported.seen_from(answer)
-            terrain = terrain.with_outputs(reported.rows())
+            outputs = reported.rows()
+            if others:  # no query has left the equalities, so beliefs know nothing of what lies across them
+                outputs = tuple(row._replace(gradient=seen.completed(row.gradient)) for row, seen in zip(outputs, others, strict=True))
+            terrain = terrain.with_outputs(outputs)
             rows = terrain.rows(belief.centre)
         here = Here.at(terrain, rows, belief, state.radius, surprise=state.surprise, across=across, reported=reported)
         x = terrain.outward(belief.centre)
         z, multipliers = form.start(x), like(here.said.multipliers[: len(state.multipliers)], state.multipliers)
         gradient = like(here.said.gradient / state.units, x)
-        pulled = form.gradient(z, gradient + self._pull(here.said.multipliers, reported, state, x), multipliers)
+        pulled = form.gradient(z, gradient + self._pull(here.said.multipliers, terrain, state, x), multipliers)
         residual = euclidean_residual(form.region, form.regularizer, z, pulled, form.value(z))
         error = self._error(state, here) if state.is_repeated else math.inf  # values may have any noise
         feasibility = max(form.equalities.violation(x), 0.0 if reported is None else reported.violation())
@@ -430,11 +433,11 @@ class Modelled(Solver[ModelledState]):
         return Certified(Candidate(z, multipliers, gradient), value, value_error, kkt, own, here.said.deviations, reports)
 
     @staticmethod
-    def _pull(multipliers: np.ndarray, reported: Reported | None, state: ModelledState, x: Array) -> Any:
+    def _pull(multipliers: np.ndarray, terrain: Terrain, state: ModelledState, x: Array) -> Any:
         """What the outputs add to the gradient of the Lagrangian."""
-        if reported is None:
+        if not terrain.outputs:
             return 0.0
-        slopes = np.array([belief.gradient for belief in reported.beliefs])
+        slopes = np.array([row.gradient for row in terrain.outputs])
         return like(multipliers[-len(slopes) :] @ slopes / state.units, x)
 
     @staticmethod
