@@ -60,6 +60,14 @@ def broken():
 
 def failing():
     return zolal.Problem(lambda x: 1 / 0, 3, x0=np.zeros(3))
+
+
+def queue():
+    rng = np.random.default_rng(0)
+    line = zolal.Constraint(lambda x: x[0] - x[1], -1.0, 1.0, name="line")
+    wait = zolal.Simulated(upper=2.0, name="wait")
+    fun = lambda x: (x @ x, [3.0 - x[0] + 0.05 * rng.normal()])
+    return zolal.Problem(fun, 2, constraints=[line, wait], x0=np.array([-3.0, -3.0]))
 """
 
 
@@ -105,6 +113,17 @@ def test_solve_gives_the_result_of_minimize(file, name, tmp_path):
     assert (found["fun"], found["nfev"], found["status"]) == (reference.fun, reference.nfev, reference.status.name)
     np.testing.assert_array_equal(found["multipliers"], reference.multipliers)
     assert found["constraints"][0]["name"] == "energy"
+
+
+def test_outputs_are_shown_with_their_errors_and_probabilities(file, tmp_path):
+    done = solve(f"{file}:queue", "--maxfev", 30, "--seed", 0, "--confidence", 0.9, "--checkpoint", tmp_path / "run")
+    line, wait = (re.search(rf"^{name} .*$", done.stdout, flags=re.M).group(0).strip() for name in ("line", "wait"))
+    assert line.endswith("exact")
+    assert re.search(r" \+- 0\.0\d+ .* (0\.\d+|1)$", wait)
+    started("report", tmp_path / "run")
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "<th>holds with probability</th>" in page
+    assert re.search(r"<td>wait</td>.*<td>[\d.]+ ± 0\.0\d+</td>.*<td>(0\.\d+|1)</td></tr>", page)
 
 
 def test_solve_prints_the_result_and_says_where_the_run_is_kept(file, tmp_path):

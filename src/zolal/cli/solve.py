@@ -4,6 +4,7 @@ import ast
 import contextlib
 import importlib.util
 import json as json_format
+import math
 import signal
 import sys
 from collections import Counter
@@ -43,6 +44,7 @@ def solve_command(typer: Any) -> Any:
         ] = None,
         maxfev: Annotated[int | None, option(help="The most evaluations.")] = None,
         tol: Annotated[float, option(help="The KKT residual to reach.")] = 1e-3,
+        confidence: Annotated[float, option(help="With which outputs of the simulation are to keep their bounds.")] = 0.95,
         method: Annotated[str | None, option(help="One of the methods of zolal.minimize.")] = None,
         geometry: Annotated[str, option(help="A number p >= 2, or auto.")] = "auto",
         option_: Annotated[list[str] | None, option("--option", metavar="NAME=VALUE", help="An option of the method.")] = None,
@@ -73,6 +75,7 @@ def solve_command(typer: Any) -> Any:
                 geometry=_geometry(geometry),
                 maxfev=maxfev,
                 tol=tol,
+                confidence=confidence,
                 workers=crew,
                 on_error=on_error,
                 retries=retries,
@@ -209,14 +212,27 @@ def show_result(record: dict[str, Any]) -> None:
     screen = console()
     screen.print(table)
     if record["constraints"]:
-        rows = Table("constraint", "lower", "value", "upper", "violation", "multiplier", box=None, pad_edge=False, header_style="bold")
+        simulated = any("probability" in row for row in record["constraints"])
+        names = ["lower", "value", "upper", "violation", "multiplier", *(["probability"] if simulated else [])]
+        rows = Table("constraint", *names, box=None, pad_edge=False, header_style="bold")
         alone = Counter(row["name"] for row in record["constraints"])
         for row in record["constraints"][:MOST_ROWS]:
-            numbers = (f"{row[name]:.6g}" for name in ("lower", "value", "upper", "violation", "multiplier"))
-            rows.add_row(escape(row["name"] if alone[row["name"]] == 1 else f"{row['name']}[{row['row']}]"), *numbers)
+            name = row["name"] if alone[row["name"]] == 1 else f"{row['name']}[{row['row']}]"
+            rows.add_row(escape(name), *(_entry(row, name) for name in names))
         screen.print("", rows)
         if (rest := len(record["multipliers"]) - MOST_ROWS) > 0:
             screen.print(f"and {rest:,} more rows")
+
+
+def _entry(row: dict[str, Any], name: str) -> str:
+    """What a table says of a constraint; of an output its value with the standard error, where there is one."""
+    value = row.get(name)
+    if value is None:
+        return "exact"
+    if isinstance(value, float) and math.isnan(value):
+        return "-"
+    error = row.get("error", 0.0) if name == "value" else 0.0
+    return f"{value:.6g} +- {error:.2g}" if 0.0 < error < math.inf else f"{value:.6g}"
 
 
 def _shortened(x: list[float], names: list[str] | None) -> str:

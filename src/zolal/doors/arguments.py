@@ -91,8 +91,7 @@ def prepare(given: Arguments) -> Setup:
         chosen = chosen._replace(solver=_scaled(chosen.solver, method, scale))
         parts = as_constraints(problem.known, problem.dimension)
         problem = replace(problem, constraints=[*(part.scaled(scale) for part in parts), *problem.simulated])
-    if problem.simulated:
-        assert isinstance(chosen.solver, Auto)
+    if isinstance(chosen.solver, Auto) and problem.simulated:
         chosen = chosen._replace(solver=replace(chosen.solver, confidence=float(given.confidence)))
     seed, tol = _seed(given.rng), positive("minimize(tol=...)", given.tol)
     if problem.gradient is not None:

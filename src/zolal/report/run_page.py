@@ -78,7 +78,7 @@ def _page(name: str, record: RunRecord, last_failures: Any, failures: Counter[st
     environment = Environment(
         loader=PackageLoader("zolal.report", ""), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["number"] = _number
+    environment.filters |= dict(number=_number, value=_value)
     result, trace = record.result, record.trace
     return environment.get_template("run_page.html.j2").render(
         name=name,
@@ -89,6 +89,7 @@ def _page(name: str, record: RunRecord, last_failures: Any, failures: Counter[st
         plots=_plots(record),
         tol=float(record.about["fingerprint"]["tol"]),
         constraints=(result or {}).get("constraints", [])[:MOST_ROWS],
+        simulated=any("probability" in row for row in (result or {}).get("constraints", [])),
         variables=list(zip(_names(result or {}), (result or {}).get("x", []), strict=False))[:MOST_ROWS],
         named=(result or {}).get("names") is not None,
         alone={name for name, count in Counter(row["name"] for row in (result or {}).get("constraints", [])).items() if count == 1},
@@ -109,6 +110,12 @@ def _number(value: Any, digits: int = 6) -> str:
     if isinstance(value, str):
         return {"inf": "∞", "-inf": "-∞"}.get(value, value)
     return f"{value:,}" if isinstance(value, int) else f"{value:.{digits}g}"
+
+
+def _value(row: dict[str, Any]) -> str:
+    """The value of a constraint; of an output with its standard error."""
+    value, error = _number(row["value"], 8), row.get("error") or 0.0
+    return f"{value} ± {_number(error, 2)}" if isinstance(error, float) and 0.0 < error < math.inf else value
 
 
 def _plots(record: RunRecord) -> list[dict[str, Any]]:

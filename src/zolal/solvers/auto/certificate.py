@@ -9,7 +9,7 @@ from zolal.kkt import KKT, euclidean_residual
 from zolal.solvers.auto import course
 from zolal.solvers.auto.across import Across
 from zolal.solvers.auto.plan import Here, multiplier_errors
-from zolal.solvers.auto.reported import Reported
+from zolal.solvers.auto.reported import OutputRow, Reported
 from zolal.solvers.auto.state import ModelledState
 from zolal.solvers.auto.step import Model
 from zolal.solvers.auto.terrain import Terrain
@@ -56,20 +56,20 @@ def certified(state: ModelledState, terrain: Terrain, values: np.ndarray | None)
     belief, form, reported = state.belief, state.form, state.reported
     if belief is None:
         return Certified(Candidate(state.z, state.multipliers, None), math.nan, math.nan, KKT.unknown(state.feasibility))
-    found, across = answer(state, terrain), None
+    found, across, others = answer(state, terrain), None, list[Across]()
     if values is not None:
-        values = values.reshape(len(values), -1)[:, 0]
-        across = across_equalities(state, terrain, found, len(values) // 2).seen(values, belief.noise)
+        pairs, columns = across_equalities(state, terrain, found, len(values) // 2), values.reshape(len(values), -1).T
+        across, others = pairs.seen(columns[0], belief.noise), [pairs.seen(column, 0.0) for column in columns[1:]]
     knows_rows = found is belief.centre and state.measured is found and reported is None
     if found is not belief.centre:
         belief, reported = belief.seen_from(found, belief.length), None if reported is None else reported.seen_from(found)
-    terrain = terrain if reported is None else terrain.with_outputs(reported.rows())
+    terrain = terrain if reported is None else terrain.with_outputs(_completed(reported.rows(), others))
     rows = state.rows if knows_rows and state.rows is not None else terrain.rows(found)
     here = Here.at(terrain, rows, belief, state.radius, surprise=state.surprise, across=across, reported=reported)
     x, prices = terrain.outward(found), here.said.multipliers
     z, multipliers = form.start(x), like(prices[: len(state.multipliers)], state.multipliers)
     gradient = like(here.said.gradient / state.units, x)
-    pulled = form.gradient(z, gradient + _pull(prices, reported, state.units, x), multipliers)
+    pulled = form.gradient(z, gradient + _pull(prices, terrain.outputs, state.units, x), multipliers)
     residual = euclidean_residual(form.region, form.regularizer, z, pulled, form.value(z))
     error = course.error(state, here) if state.is_repeated else math.inf  # values may have any noise
     feasibility = max(form.equalities.violation(x), 0.0 if reported is None else reported.violation())
@@ -85,11 +85,18 @@ def certified(state: ModelledState, terrain: Terrain, values: np.ndarray | None)
     return Certified(Candidate(z, multipliers, gradient), value, value_error, kkt, own, here.said.deviations, reports)
 
 
-def _pull(multipliers: np.ndarray, reported: Reported | None, units: np.ndarray, x: Array) -> Array | float:
+def _completed(outputs: tuple[OutputRow, ...], across: list[Across]) -> tuple[OutputRow, ...]:
+    """The outputs' models with slopes across the equalities, which no query has left before the final check."""
+    if not across:
+        return outputs
+    return tuple(row._replace(gradient=seen.completed(row.gradient)) for row, seen in zip(outputs, across, strict=True))
+
+
+def _pull(multipliers: np.ndarray, outputs: tuple[OutputRow, ...], units: np.ndarray, x: Array) -> Array | float:
     """What the outputs add to the gradient of the Lagrangian."""
-    if reported is None:
+    if not outputs:
         return 0.0
-    slopes = np.array([belief.gradient for belief in reported.beliefs])
+    slopes = np.array([row.gradient for row in outputs])
     return like(multipliers[-len(slopes) :] @ slopes / units, x)
 
 

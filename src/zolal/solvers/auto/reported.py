@@ -138,9 +138,9 @@ class Reported:
         """The largest violation at the centre, as believed."""
         return float(np.max(np.abs(self.values - np.clip(self.values, self.lower, self.upper)), initial=0.0))
 
-    def unsure(self, is_repeated: bool) -> float:
-        """The largest violation at the centre that errors may hide."""
-        values, errors = self.values, self.sure * self.errors(is_repeated)
+    def unsure(self) -> float:
+        """The largest violation at the centre that errors may hide, once they are known."""
+        values, errors = self.values, self.sure * self.errors()
         return float(np.max(np.maximum(values + errors - self.upper, self.lower - values + errors), initial=0.0))
 
     def rows(self) -> tuple[OutputRow, ...]:

@@ -151,7 +151,7 @@ class ModelledState(State):
         if self.belief is None or not self.is_repeated or not self.gradient_size > 0.0:
             return math.inf
         hope = math.sqrt(max(self.gain, 0.0) / max(self.fallen, self.first_spread, 1e-300))
-        unsure = 0.0 if self.reported is None else self.reported.unsure(self.is_repeated)
+        unsure = 0.0 if self.reported is None else self.reported.unsure()
         return float(max((self.stationarity + self.deviations * self.error) / self.gradient_size, hope, self.feasibility, unsure))
 
 

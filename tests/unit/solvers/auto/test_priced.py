@@ -1,0 +1,114 @@
+"""Outputs with many variables: psi against brute force, updates against their formulae, and whole runs against closed forms."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize_scalar
+
+import zolal
+from zolal import Problem, Simulated
+from zolal.solvers.auto.constants import CONSTANTS
+from zolal.solvers.auto.priced import HARDER, Priced, Prices
+from zolal.solvers.auto.solver import Auto
+
+LOWER, UPPER = np.array([-np.inf, 0.5, 1.0]), np.array([1.0, np.inf, 1.0])
+PRICES = Prices(np.array([0.7, -0.3, 0.4]), np.array([2.0, 0.5, 3.0]), *np.zeros((2, 3)), np.full(3, np.inf), np.zeros(3))
+
+
+def psi(o, y, rho, low, high):
+    """min over s in [low, high] of y (o - s) + rho/2 (o - s)^2, by search."""
+    ends = (max(low, o - 10.0), min(high, o + 10.0))
+    if ends[0] == ends[1]:
+        return y * (o - ends[0]) + 0.5 * rho * (o - ends[0]) ** 2
+    found = minimize_scalar(lambda s: y * (o - s) + 0.5 * rho * (o - s) ** 2, bounds=ends, method="bounded", options=dict(xatol=1e-10))
+    return min(found.fun, *(y * (o - s) + 0.5 * rho * (o - s) ** 2 for s in ends))
+
+
+def test_psi_is_the_least_over_all_slacks(rng):
+    rows = rng.uniform(-3.0, 3.0, size=(30, 3))
+    expected = [sum(psi(*entry) for entry in zip(row, PRICES.multipliers, PRICES.penalties, LOWER, UPPER, strict=True)) for row in rows]
+    assert_allclose(PRICES.added(rows, LOWER, UPPER), expected, atol=1e-9)
+
+
+def test_multipliers_become_the_slope_of_psi():
+    """y + rho (o - s) is the derivative of psi, positive at an upper bound, and 0 where an output is inside."""
+    means = np.array([1.4, 3.0, 0.2])
+    new = Prices(PRICES.multipliers, PRICES.penalties, means, np.ones(3), np.zeros(3), np.zeros(3)).updated(LOWER, UPPER)
+    step = 1e-6
+    for j in range(3):
+        ends = np.tile(means, (2, 1)) + step * np.outer([1.0, -1.0], np.eye(3)[j])
+        above, below = PRICES.added(ends, LOWER, UPPER)
+        assert new.multipliers[j] == pytest.approx((above - below) / (2.0 * step), abs=1e-6)
+    assert new.multipliers[0] == pytest.approx(0.7 + 2.0 * 0.4)
+    assert new.multipliers[1] == pytest.approx(0.0, abs=1e-15)
+    assert new.updates == 1
+
+
+def test_penalties_grow_where_violations_stay_and_are_more_than_noise():
+    prices = Prices(np.zeros(3), np.ones(3), np.array([3.0, 0.4, 1.0]), np.array([0.1, 0.5, 0.1]), np.array([2.0, 0.1, 0.0]), np.zeros(3))
+    assert_array_equal(prices.updated(LOWER, UPPER).penalties, [HARDER, 1.0, 1.0])
+
+
+def test_straightening_takes_out_what_curvature_adds(rng):
+    """o = 2 + <a, x> + b |x|^2 at x = +-l v has the mean 2 + b l^2; without the last term all batches have the mean 2."""
+    prices, slopes = Prices.start(1), rng.standard_normal(50)
+    for length in (0.5, 0.2, 0.7):
+        directions = rng.standard_normal((40, 50))
+        directions /= np.linalg.norm(directions, axis=1)[:, None]
+        lengths = np.concatenate([[0.0, 0.0], np.tile([length, -length], 40)])
+        points = np.concatenate([np.zeros((2, 50)), np.stack([length * directions, -length * directions], 1).reshape(-1, 50)])
+        outputs = 2.0 + points @ slopes + 1.5 * np.sum(points**2, axis=1)
+        prices = prices.heard(outputs[:, None], lengths)
+    assert prices.bends[0] == pytest.approx(1.5, rel=1e-6)
+    assert prices.means[0] == pytest.approx(2.0, abs=1e-9)
+    assert_allclose(np.mean(prices.straightened(outputs[:, None], lengths)), 2.0, atol=1e-9)
+
+
+def test_the_automatic_solver_takes_it_where_no_belief_is_affordable():
+    def chosen(d, *constraints):
+        return Auto().chosen(Problem(lambda x: 0.0, d, constraints=list(constraints)))
+
+    many = CONSTANTS.most_variables + 1
+    assert isinstance(chosen(many, Simulated(upper=1.0)), Priced)
+    assert not isinstance(chosen(many), Priced)
+    assert not isinstance(chosen(3, Simulated(upper=1.0)), Priced)
+
+
+def test_slopes_of_the_lagrangian_come_to_the_solution_of_the_closed_form():
+    """min |x - t|^2 with <a, x> <= 1, |a| = 1: x = t - (<a, t> - 1) a, and the multiplier is 2 (<a, t> - 1).
+
+    A regularizer that weighs nothing makes a small problem one for this solver.
+    """
+    d, rng = 20, np.random.default_rng(5)
+    a = np.full(d, d**-0.5)
+    t = 3.0 * a + 0.05 * rng.standard_normal(d)
+    res = zolal.minimize(
+        lambda x: ((x - t) @ (x - t), [a @ x]),
+        np.zeros(d),
+        constraints=[Simulated(upper=1.0, name="plane")],
+        regularizer=zolal.regularizers.L1(1e-12),
+        maxfev=1_500,
+        rng=0,
+    )
+    best = (a @ t - 1.0) ** 2
+    assert (res.x - t) @ (res.x - t) <= best + 0.02 * (t @ t - best)
+    (row,) = res.constraints
+    assert row["value"] == pytest.approx(1.0, abs=1e-3)
+    assert row["value"] == pytest.approx(a @ res.x, abs=1e-12)
+    assert res.named_multipliers == pytest.approx({"plane": 2.0 * (a @ t - 1.0)}, rel=0.05)
+
+
+def test_a_regularizer_goes_with_outputs():
+    """min |x - t|^2 + |x|_1 with x_0 >= 1 is at (1, 1.5, 0), where it is 3.4."""
+    t = np.array([0.2, 2.0, 0.1])
+    res = zolal.minimize(
+        lambda x: ((x - t) @ (x - t), [x[0]]),
+        np.ones(3),
+        constraints=[Simulated(lower=1.0)],
+        regularizer=zolal.regularizers.L1(1.0),
+        maxfev=1_000,
+        rng=0,
+    )
+    assert res.fun == pytest.approx(3.4, rel=1e-2)
+    assert res.x[0] == pytest.approx(1.0, abs=2e-3)
+    assert res.x[2] == 0.0
