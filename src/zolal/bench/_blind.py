@@ -41,6 +41,7 @@ class Simulator:
     def __init__(self, given: Given, trial: Counted, noises: Array, seed: int, confidence: float = 0.5) -> None:
         self.given, self.trial, self.noises, self.confidence = given, trial, noises, confidence
         self.lower, self.upper, self.scales = given.output_bounds
+        self.sided = np.isfinite(np.concatenate([self.lower, self.upper]))
         self.rng = np.random.default_rng([seed, 0xB2])
         self.kept: dict[bytes, tuple[float, Array]] = {}
 
@@ -65,7 +66,7 @@ class Simulator:
         """Values that are at most 0 where all rows hold to half of what counts as feasible, in units of their scales."""
         outputs = self.outputs(np.asarray(x))
         sides = np.concatenate([(self.lower - outputs) / self.scales, (outputs - self.upper) / self.scales])
-        return (sides[np.isfinite(sides)] - 0.5 * self.trial.feasible).tolist()
+        return (sides[self.sided] - 0.5 * self.trial.feasible).tolist()
 
 
 BlindMethod = Callable[[Simulator, float, int], Any]
@@ -117,7 +118,6 @@ def _nomad(simulator: Simulator, level: float, seed: int) -> Array:
     import PyNomad
 
     given, trial = simulator.given, simulator.trial
-    rows = len(simulator.inequalities(given.x0))
 
     def evaluate(point: Any) -> int:
         """1 where there is an answer. What is raised in here would be printed and forgotten."""
@@ -130,11 +130,11 @@ def _nomad(simulator: Simulator, level: float, seed: int) -> Array:
         return 1
 
     options = [
-        f"BB_OUTPUT_TYPE OBJ {'PB ' * rows}",
+        f"BB_OUTPUT_TYPE OBJ {'PB ' * int(simulator.sided.sum())}",
         f"LOWER_BOUND ( {' '.join(repr(float(b)) if np.isfinite(b) else '-' for b in given.bounds.lb)} )",
         f"UPPER_BOUND ( {' '.join(repr(float(b)) if np.isfinite(b) else '-' for b in given.bounds.ub)} )",
         f"MAX_BB_EVAL {trial.budget}",
-        f"MAX_TIME {math.ceil(min(trial.seconds, DAY))}",
+        f"MAX_TIME {math.ceil(min(max(trial.seconds, 1.0), DAY))}",
         f"SEED {seed}",
         "DISPLAY_DEGREE 0",
     ]

@@ -161,10 +161,10 @@ class Large:
     def table(self, found: Answers) -> Table:
         rows = [(LABELS[method], *_cells(answers)) for method, answers in found.items()]
         note = (
-            f"min (x - a).H(x - a)/(2 d) with |x_i| ≤ {WIDTH:g}, four linear outputs and one quadratic, from x = 0, which violates some; "
-            f"noise of {self.level:g} of the range for f, and of as much for outputs, which are of order 1. At the returned point, with exact "
-            f"values, medians; seeds: {self.seeds}. Largest excess: of an output over its bound, negative where all hold. {PER_VARIABLE} d "
-            f"evaluations, {self.seconds:g} s per run."
+            f"min (x - a).H(x - a)/(2 d) with |x_i| ≤ {WIDTH:g}, four linear outputs and one quadratic, from x = 0, which violates some. "
+            f"Noise: {self.level:g} of the range for f, {self.level:g} for outputs, which are of order 1. {PER_VARIABLE} d evaluations, "
+            f"{self.seconds:g} s per run; seeds: {self.seeds}. At the returned point, with exact values, medians. Largest excess: of an "
+            f"output over its bound, negative where all hold. Good: feasible and within 5 % of the range."
         )
         columns = ("method", "gap in ranges", "largest excess", "evaluations", "seconds", "good")
         return Table("simulated-large", f"d = {self.dimension:,} with five outputs", columns, rows, note)

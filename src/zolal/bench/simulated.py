@@ -102,9 +102,9 @@ def _lead(grid: Grid, found: Outcome) -> list[str]:
         f"seeds: {grid.seeds}; {grid.seconds:g} s per run, one thread.",
         f"Feasible: no violation above {FEASIBLE:g}, or above the noise level where there is noise, in the scales of `cutest`; range, "
         "references and judgement as there. So with noise a point may count that gains by a small violation; that is the same for all. "
-        "auto is asked for confidence 0.5, the others have no such wish. pycma and NOMAD know inequalities alone and get all rows with "
-        "half of what counts as feasible to spare; NOMAD's are of its progressive barrier. COBYQA and COBYLA get rows as they are. Whoever asks "
-        "for f and rows by themselves pays once per point.",
+        "auto is asked for confidence 0.5, the others have no such wish. pycma and NOMAD (its progressive barrier) know inequalities alone "
+        "and get all rows with half of what counts as feasible to spare; COBYQA and COBYLA get rows as they are. Whoever asks for f and "
+        "rows by themselves pays once per point.",
     ]
     missing = [LABELS[name] for name in grid.methods if name not in installed(grid.methods)]
     return [*lead, f"Not installed: {', '.join(missing)}."] if missing else lead
