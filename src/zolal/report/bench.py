@@ -20,7 +20,7 @@ def report_bench(found: Finding) -> Report:
 def _drawings(found: Finding) -> list[Drawing]:
     if found.name == "peers":
         return [profiles(found.details)]
-    if found.name in ("cutest", "more-wild") and found.details:
+    if found.name in ("cutest", "more-wild", "simulated") and found.details:
         return [data_profiles(found.name, found.details), performance_profiles(found.name, found.details)]
     return []
 
