@@ -301,7 +301,7 @@ def test_the_bounds_are_the_printed_ones(nu, L, S, sixth, sigma, m):
         (lambda: TwoPoint("4", 1e-3), "`TwoPoint(num_directions=...)` must be a number or a function of the iteration, got '4'."),
         (
             lambda: TwoPoint(4, 1e-3, "cube"),
-            "`TwoPoint(directions=...)` must be one of 'rademacher', 'sphere', 'gaussian', 'orthogonal', got 'cube'.",
+            "`TwoPoint(directions=...)` must be one of 'rademacher', 'sphere', 'gaussian', 'orthogonal', 'squares', got 'cube'.",
         ),
         (lambda: Momentum(4, 1e-3, momentum=0.0), "`Momentum(momentum=...)` must lie in (0, 1], got 0.0."),
         (lambda: Momentum(4, 1e-3, momentum=1.5), "`Momentum(momentum=...)` must lie in (0, 1], got 1.5."),

@@ -96,6 +96,7 @@ class ScipyMethod:
 
 
 scipy_method = ScipyMethod()
+"""The method without options of its own: `scipy.optimize.minimize(fun, x0, method=zolal.scipy_method)`."""
 
 
 def _warn_of_derivatives(**given: Any) -> None:
