@@ -102,7 +102,8 @@ def refine_gradient(prior: Array, batch: QueryBatch, values: np.ndarray) -> tupl
     n, S_2 = int(kept.sum()), directions.moment_constant(directions.dimension, 2.0)
     errors = np.where(kept, batch.slopes(values)[0] - to_numpy(directions.dot(prior)), 0.0)
     total, square = directions.combine(like(errors, prior)), float(np.sum(errors**2)) / n
-    unbiased, distance = _square_distance(norm(total) ** 2, square, n, S_2)
+    length = norm(total)
+    unbiased, distance = _square_distance(length * length, square, n, S_2)
     spread = (n - 1.0) * distance + S_2 * square
     gain = n * distance / spread if spread > 0.0 else 0.0
     left = distance * (1.0 - gain) ** 2 + gain**2 * max(S_2 * square - unbiased, 0.0) / n

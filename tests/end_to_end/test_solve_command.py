@@ -20,19 +20,19 @@ import zolal
 from command import COMMAND, called, started
 
 FILE = """
+import os
 import time
 import numpy as np
 import zolal
 from scipy.optimize import NonlinearConstraint
 from target import TARGET
 
-PAUSE = float(__import__("os").environ.get("PAUSE", "0"))
 OPTIONS = dict(step_size=lambda k: 0.05 / (1 + k / 50), num_directions=4)
 NUMBER = 3
 
 
 def fun(x, xi):
-    time.sleep(PAUSE)
+    time.sleep(float(os.environ.get("PAUSE", "0")))  # no global: a run is refused where one has changed
     return float((x - TARGET) @ (x - TARGET) + 0.1 * xi @ x)
 
 
