@@ -78,7 +78,7 @@ class Prices:
             self = replace(self, bends=(FORGOTTEN * self.weight * self.bends + around @ outputs) / weight, weight=weight)
         outputs = self.straightened(outputs, lengths)
         means = self.means + (np.mean(outputs, axis=0) - self.means) / seen
-        spreads = np.sqrt(self.spreads**2 + (np.var(outputs, axis=0) - self.spreads**2) / seen)
+        spreads = np.sqrt(self.spreads**2 + (_variance(outputs, lengths) - self.spreads**2) / seen)
         return replace(self, means=means, spreads=spreads, seen=seen, evaluations=self.evaluations + len(outputs))
 
     def first(self, survey: Survey, values: np.ndarray, outputs: np.ndarray, size: float, lower: np.ndarray, upper: np.ndarray) -> "Prices":
@@ -238,6 +238,14 @@ class Priced(Solver[PricedState]):
 
     def diagnosis(self, state: PricedState) -> Status | None:
         return None  # f may well rise where outputs come to hold
+
+
+def _variance(outputs: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Of one value at one point: by the means of both ends of differences, where slopes cancel; of all values where there are few."""
+    first = np.flatnonzero((lengths[:-1] > 0.0) & (lengths[1:] == -lengths[:-1]))
+    if len(first) < 2:
+        return np.asarray(np.var(outputs, axis=0))
+    return np.asarray(2.0 * np.var(0.5 * (outputs[first] + outputs[first + 1]), axis=0, ddof=1))
 
 
 def _repriced(inner: SlopesState, change: float) -> SlopesState:

@@ -64,6 +64,15 @@ def test_straightening_takes_out_what_curvature_adds(rng):
     assert_allclose(np.mean(prices.straightened(outputs[:, None], lengths)), 2.0, atol=1e-9)
 
 
+def test_the_spread_is_that_of_noise_and_not_of_slopes(rng):
+    """Ends of long differences along a steep output lie 2 apart; single values at one point scatter by 0.1."""
+    prices, lengths = Prices.start(1), np.tile([1.0, -1.0], 200)
+    for _ in range(5):
+        slopes = np.repeat(rng.standard_normal(200), 2)
+        prices = prices.heard((slopes * lengths + 0.1 * rng.standard_normal(400))[:, None], lengths)
+    assert prices.spreads[0] == pytest.approx(0.1, rel=0.1)
+
+
 def test_the_automatic_solver_takes_it_where_no_belief_is_affordable():
     def chosen(d, *constraints):
         return Auto().chosen(Problem(lambda x: 0.0, d, constraints=list(constraints)))
