@@ -16,9 +16,9 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.M | re.S)
 WITH_CODE = [document for document in DOCUMENTS if BLOCK.search(document.read_text())]
 NEED_DATA = (ROOT / "docs/data.md",)  # its code reads public files
 NEED_PACKAGE = {  # that may be missing
-    ROOT / "docs/how-to/art.md": "art",
-    ROOT / "docs/how-to/scikit-learn.md": "sklearn",
-    ROOT / "docs/how-to/tune-a-model.md": "torch",
+    ROOT / "docs/how-to/art.md": "art.estimators",
+    ROOT / "docs/how-to/scikit-learn.md": "sklearn.base",
+    ROOT / "docs/how-to/tune-a-model.md": "torch.nn",
 }
 ROWS = re.findall(r"^\| (.+?) \| (—|`.+?`) \| (—|`zolal[\w.]+`) \| `(\w+)` \|$", (ROOT / "docs/notation.md").read_text(), flags=re.M)
 PROPERTIES = ("le:u1", "v_str_cvx", "lem:smooth-mirror-map")  # these hold of a function that does not name them

@@ -35,11 +35,19 @@ def answer(state: ModelledState, terrain: Terrain) -> np.ndarray:
         here = course.here(state, terrain, state.gradient_size * state.typical_unit)
         model = Model(belief.centre, here.slope.gradient, belief.hessian)
         step = course.stepped(state, terrain, model, here.rows, covered).step
-        found = step.point if step.gain > 0.0 else belief.centre
+        found = step.point if step.gain > 0.0 and _is_better(state, step.point) else belief.centre
         if state.reported is None or (tighter := state.reported.tightened(found)) is None:
             break
         state = state.but(reported=tighter)
     return found
+
+
+def _is_better(state: ModelledState, point: np.ndarray) -> bool:
+    """Whether a point is better than the centre by all that is believed, third order included, which a step's models leave out."""
+    if state.belief is None or state.reported is None:
+        return True
+    there = state.reported.seen_from(point).values
+    return state.belief.foretold(point).change + state.reported.cost(there) <= state.reported.cost(state.reported.values)
 
 
 def across_equalities(state: ModelledState, terrain: Terrain, centre: np.ndarray, count: int) -> Across:

@@ -20,7 +20,7 @@ class Constants:
     near: float = 2.0  # radii: with noise, how near all values are kept
     repeat_trust: int = 8  # values that one repeated value counts for where the noise is estimated
     bent: float = 0.3  # by how much of itself curvature may change over one unit of every variable, before anything is known of it
-    search_moves: int = 12  # of each scale in one search, by a factor of 2 each
+    search_moves: int = 12  # by a factor of 2 each
     rounding: float = 4.0  # units in the last place of f that count as noise
     grain_values: int = 30  # the last values that are looked at for a common grain
     grain_least: int = 6  # different values that it takes to speak of one
@@ -63,6 +63,8 @@ class Constants:
     overpriced: float = 1.5  # of a multiplier: what a unit of violation costs
     price_memory: float = 0.8  # per step: how fast a price falls that was too high
     bought: float = 0.7  # of what violations fall by: f rises by no more in a step, or prices are raised
+    chosen: float = 1.0  # standard errors of an output beside those of the confidence: values that have chosen a point flatter it
+    visits: int = 2  # with noise, one look in so many goes to where the run would end now, which tells whether outputs hold there
     eased: float = 0.8  # of Delta: what a step may spend on coming nearer to where outputs hold
     farthest_look: float = 8.0  # in units times sqrt(d), or of the way so far: a look for the sake of a noisy output goes no farther
 

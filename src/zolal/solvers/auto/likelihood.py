@@ -61,22 +61,16 @@ class Likelihood:
         return fit - 0.5 * pull / CONSTANTS.prior_spread**2
 
     def climbed(self, scales: Scales) -> Scales:
-        """Round by round each scale in turn goes up or down where that is likelier, until none does."""
-        ways = dict.fromkeys((*SHAPES, "noise") if self.repeats.number else SHAPES, 1)
+        """The best of the scales and their neighbours, as long as that is another one, for a few moves."""
         for _ in range(CONSTANTS.search_moves):
-            before = scales
-            for name in ways:
-                for way in (ways[name], -ways[name]):  # first the way that has helped last
-                    moved = self._moved(scales, name, way)
-                    if self(moved) > self(scales):
-                        scales, ways[name] = moved, way
-                        break
-            if scales == before:
-                break
+            best = max((scales, *self._neighbours(scales)), key=self)
+            if best == scales:
+                return scales
+            scales = best
         return scales
 
-    def _moved(self, scales: Scales, name: str, way: int) -> Scales:
-        """One scale times 2 or over 2; rho is a square, hence 4."""
-        if name == "noise":
-            return scales._replace(noise=max(4.0**way * scales.noise, self.least))
-        return scales._replace(**{name: 2.0**way * getattr(scales, name)})
+    def _neighbours(self, scales: Scales) -> list[Scales]:
+        found = [scales._replace(**{name: getattr(scales, name) * factor}) for name in SHAPES for factor in (0.5, 2.0)]
+        if self.repeats.number:
+            found += [scales._replace(noise=max(factor * scales.noise, self.least)) for factor in (0.25, 4.0)]
+        return found

@@ -248,6 +248,8 @@ class Modelled(Solver[ModelledState]):
         assert belief is not None
         if belief.is_plenty and state.k % CONSTANTS.look_elsewhere:
             return state.but(asked=seen_again(belief, covariance, fresh), trial=None)
+        if state.reported is not None and not state.is_exact and state.k % CONSTANTS.visits == 0:
+            return state.but(asked=answer(state, terrain), trial=None)  # what a model says of it has to stand the test
         if state.reported is not None:  # a look need not keep what is not known
             assert state.rows is not None
             here = replace(here, rows=state.rows)

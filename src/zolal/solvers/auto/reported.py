@@ -62,7 +62,7 @@ class Reported:
     def start(cls, outputs: Outputs, centre: np.ndarray, values: np.ndarray, length: float, confidence: float) -> "Reported":
         """After one evaluation."""
         beliefs = tuple(Quadratic.start(centre, float(value), length) for value in values)
-        sure = NormalDist().inv_cdf(1.0 - (1.0 - confidence) / len(outputs))
+        sure = NormalDist().inv_cdf(1.0 - (1.0 - confidence) / len(outputs)) + CONSTANTS.chosen
         exact = np.array([noisy is False for noisy in outputs.noisy])
         nothing = np.zeros(len(outputs))
         return cls(beliefs, outputs.lower, outputs.upper, values, nothing, nothing, sure, exact)
@@ -124,10 +124,19 @@ class Reported:
         found = np.array([0.0 if belief.is_exact else belief.value_error for belief in self.beliefs])
         return np.where(self.exact | is_repeated, math.sqrt(max(self.surprise, 1.0)) * found, np.inf)
 
+    def margins(self, is_repeated: bool = True) -> np.ndarray:
+        """What the means have to keep their bounds by.
+
+        Longer where few repeated values tell the noise: z + (z^3 + z)/(4 n) errors, about a quantile of Student's distribution, by the
+        first terms of Cornish and Fisher.
+        """
+        known = np.array([max(belief.repeats.number, 1) for belief in self.beliefs])
+        return (self.sure + (self.sure**3 + self.sure) / (4.0 * known)) * self.errors(is_repeated)
+
     @cached_property
     def targets(self) -> tuple[np.ndarray, np.ndarray]:
         """The bounds with room for errors, where they leave any."""
-        room = np.minimum(self.sure * self.errors() + self.spare, 0.5 * (self.upper - self.lower))
+        room = np.minimum(self.margins() + self.spare, 0.5 * (self.upper - self.lower))
         return self.lower + room, self.upper - room
 
     def cost(self, values: np.ndarray) -> float:
@@ -140,7 +149,7 @@ class Reported:
 
     def unsure(self) -> float:
         """The largest violation at the centre that errors may hide, once they are known."""
-        values, errors = self.values, self.sure * self.errors()
+        values, errors = self.values, self.margins()
         return float(np.max(np.maximum(values + errors - self.upper, self.lower - values + errors), initial=0.0))
 
     def rows(self) -> tuple[OutputRow, ...]:

@@ -96,7 +96,7 @@ def test_slopes_of_the_lagrangian_come_to_the_solution_of_the_closed_form():
         np.zeros(d),
         constraints=[Simulated(upper=1.0, name="plane")],
         regularizer=zolal.regularizers.L1(1e-12),
-        maxfev=1_500,
+        maxfev=4_000,
         rng=0,
     )
     best = (a @ t - 1.0) ** 2
@@ -115,7 +115,7 @@ def test_a_regularizer_goes_with_outputs():
         np.ones(3),
         constraints=[Simulated(lower=1.0)],
         regularizer=zolal.regularizers.L1(1.0),
-        maxfev=1_000,
+        maxfev=3_000,
         rng=0,
     )
     assert res.fun == pytest.approx(3.4, rel=1e-2)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import norm
+from scipy.stats import norm, t
 
 from zolal.constraints import Outputs, Simulated
 from zolal.solvers.auto.constants import CONSTANTS
@@ -48,13 +48,12 @@ def test_exact_outputs_are_known_with_their_slopes_and_curvature():
 
 def test_room_for_errors_is_shared_by_all_outputs_and_never_more_than_there_is():
     reported = believed(noise=0.2)
-    z = norm.ppf(1.0 - 0.05 / 3)
-    assert reported.sure == pytest.approx(z)
+    assert reported.sure == pytest.approx(norm.ppf(1.0 - 0.05 / 3) + CONSTANTS.chosen)
     low, high = reported.targets
-    errors = reported.errors()
-    assert (errors > 0.01).all()
-    assert high[0] == pytest.approx(1.0 - z * errors[0])
-    assert low[2] == pytest.approx(-1.0 + z * errors[2])
+    assert (reported.errors() > 0.01).all()
+    margins = reported.margins()
+    assert high[0] == pytest.approx(1.0 - margins[0])
+    assert low[2] == pytest.approx(-1.0 + margins[2])
     assert low[1] == pytest.approx(0.05)
     assert high[1] == pytest.approx(0.05)
     assert [(row.low, row.high) for row in reported.rows()] == list(zip(low, high, strict=True))
@@ -77,9 +76,18 @@ def test_errors_are_unknown_before_a_point_was_evaluated_twice_unless_the_user_k
 
 def test_what_errors_may_hide_is_the_largest_violation_within_them():
     reported = believed(noise=0.2)
-    values, errors = reported.values, norm.ppf(1.0 - 0.05 / 3) * reported.errors()
+    values, errors = reported.values, reported.margins()
     sides = [values[0] + errors[0] - 1.0, values[1] + errors[1] - 0.1, errors[1] - values[1], -1.0 - values[2] + errors[2]]
     assert reported.unsure() == pytest.approx(max(0.0, *sides))
+
+
+@pytest.mark.parametrize("number", [30, 100, 1000])
+def test_margins_are_quantiles_of_students_distribution(number):
+    reported = believed(noise=0.2)
+    beliefs = tuple(replace(belief, repeats=belief.repeats._replace(number=number)) for belief in reported.beliefs)
+    reported = replace(reported, beliefs=beliefs)
+    quantile = t.ppf(norm.cdf(reported.sure), number)
+    assert_allclose(reported.margins(), quantile * reported.errors(), rtol=0.02)
 
 
 def test_surprises_make_errors_longer():

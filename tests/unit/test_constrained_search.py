@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("sklearn")
+pytest.importorskip("sklearn.base")
 
 from scipy.optimize import NonlinearConstraint
 from scipy.stats import loguniform, randint, uniform

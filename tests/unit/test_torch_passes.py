@@ -92,7 +92,7 @@ for dtype in t.TYPES:
     assert t.same(t.walk(t.with_passes(t.a_part(dtype), _triton)), t.walk(t.with_passes(t.a_part(dtype), t._plain))), dtype
 print("same bits")
 """
-    paths = os.pathsep.join([str(folder), str(folder.parents[2] / "src"), os.environ.get("PYTHONPATH", "")])
+    paths = os.pathsep.join([str(folder), str(folder.parents[1] / "src"), os.environ.get("PYTHONPATH", "")])
     environment = os.environ | dict(TRITON_INTERPRET="1", PYTHONPATH=paths)
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
     assert found.stdout.strip() == "same bits", found.stderr

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("sklearn")
+pytest.importorskip("sklearn.base")
 
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
