@@ -41,15 +41,15 @@ def run(**arguments):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """A run that has ended and one that was stopped, with two states each, and the result of both."""
-    place, before = tmp_path_factory.mktemp("whole"), folders.SHORTEST_INTERVAL
-    folders.SHORTEST_INTERVAL = 0.0
+    place, before = tmp_path_factory.mktemp("whole"), (folders.SHORTEST_INTERVAL, folders.SHARE)
+    folders.SHORTEST_INTERVAL, folders.SHARE = 0.0, np.inf  # a state with every batch
     try:
         run(checkpoint=place / "stopped", callback=lambda state: state.k == 3)
         folders.SHORTEST_INTERVAL = 1e9
         reference = run(checkpoint=place / "ended")
         (place / "stopped" / "result.json").unlink()
     finally:
-        folders.SHORTEST_INTERVAL = before
+        folders.SHORTEST_INTERVAL, folders.SHARE = before
     return place, reference
 
 

@@ -211,3 +211,14 @@ def test_ctrl_c_in_the_final_check_goes_on_with_the_check(tmp_path):
     again.function, calls.count = calls.function, 1000
     check_same(solve(again, checkpoint=tmp_path, resume=True), solve())
     assert again.count == 3
+
+
+def test_answers_that_come_after_the_end_of_their_batch_count_when_they_are_heard_again(tmp_path):
+    """The first answer fails, the budget has no room for another try, and the others are there already."""
+    arguments = dict(maxfev=16, rng=0, checkpoint=tmp_path, options=dict(step_size=0.05, num_directions=4))
+    with zolal.Optimizer(None, X0, **arguments) as opt:
+        opt.tell([None, *(bowl(query.point) for query in opt.ask()[1:])])
+        first = opt.result
+    with zolal.Optimizer(None, X0, **arguments, resume=True) as again:
+        assert (again.result.nfev, again.result.status) == (first.nfev, first.status)
+    assert first.nfev == 8  # all that were told; the final check is still to come
