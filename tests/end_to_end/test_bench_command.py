@@ -9,8 +9,9 @@ import pytest
 
 from held_runs import holding
 from zolal import __version__, cli
-from zolal.bench import _contest, _quadratics, _trial, attack, conditioning, fairness, probe, scaling
+from zolal.bench import _contest, _quadratics, _systems, _thousand, _trial, attack, conditioning, fairness, probe, scaling
 from zolal.bench._contestants import available
+from zolal.bench._entrants import installed
 from zolal.cli import bench as command
 
 
@@ -62,6 +63,12 @@ def outcomes(name):
         case "peers":
             made = _contest.Verdict(100, 0.01, 1e-9, 0.01, [30, None], overhead=1e-4, seconds=1.0)
             return [(task, made) for family in grid.families for method in available() for task in grid.tasks(method, 10, family)]
+        case "simulated":
+            answer = _systems.Answer(400, 0.005, 1.99, 0.01, 1.99, 0.005, 0.98)
+            systems = [(task, answer) for system in grid.systems for task in _systems.tasks(system, grid.runs)]
+            large = _thousand.Answer(1000, 0.02, 0.0, 5.0, False)
+            many = [(task, large) for method in installed(grid.large.methods) for task in grid.large.tasks(method)]
+            return [*of_fields(grid.field()), *systems, *many]
     return list(of_fields(grid.field()))
 
 

@@ -14,7 +14,21 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from zolal.sklearn import ConstrainedSearchCV
 
-TINY = ConstrainedSearchCV(LogisticRegression(), dict(C=loguniform(1e-2, 1e2)), n_iter=3, cv=2)
+
+class Sizes:
+    """A distribution with a name that is the same in every process, as that of a test has to be."""
+
+    def __init__(self):
+        self.given = loguniform(1e-2, 1e2)
+
+    def __repr__(self):
+        return "sizes"
+
+    def __getattr__(self, name):
+        return getattr(self.__dict__["given"], name) if "given" in self.__dict__ else super().__getattribute__(name)
+
+
+TINY = ConstrainedSearchCV(LogisticRegression(), dict(C=Sizes()), n_iter=3, cv=2)
 
 
 @pytest.mark.slow

@@ -88,9 +88,12 @@ def measure(system: str, seed: int) -> Answer:
     )
 
 
+def tasks(name: str, runs: int) -> list[Task[Answer]]:
+    return [Task(measure, dict(system=name, seed=seed), f"{name}, run {seed}") for seed in range(runs)]
+
+
 def carry_out(campaign: Campaign, names: tuple[str, ...], runs: int) -> dict[str, list[Answer]]:
-    groups = [[Task(measure, dict(system=name, seed=seed), f"{name}, run {seed}") for seed in range(runs)] for name in names]
-    return dict(zip(names, campaign.complete_groups(groups), strict=True))
+    return dict(zip(names, campaign.complete_groups([tasks(name, runs) for name in names]), strict=True))
 
 
 def claims(found: dict[str, list[Answer]]) -> list[Claim]:
