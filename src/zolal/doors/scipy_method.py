@@ -42,7 +42,7 @@ class ScipyMethod:
 
     >>> from scipy.optimize import minimize
     >>> res = minimize(lambda x: (x - 1) @ (x - 1), [0.0, 0.0], method=zolal.scipy_method, bounds=[(0, 0.5)] * 2, options=dict(maxfev=50))
-    >>> res.success, res.x.tolist()
+    >>> res.success, res.x.round(9).tolist()
     (True, [0.5, 0.5])
     """
 

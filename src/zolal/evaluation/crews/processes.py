@@ -21,7 +21,7 @@ from zolal.evaluation.faults import Answer
 from zolal.problem import Problem
 
 READY = b"ready"
-START_SECONDS, START_TIMES = 20.0, 5  # that a worker may take to say that it is there, and how many are given that chance
+START_SECONDS, START_TIMES = 5.0, 12  # that a worker may take to say that it is there, and how many are given that chance
 MOMENT = 0.001  # seconds between two looks at a process that is ending
 AHEAD = 2  # queries that a worker has, so that it need not wait for us between two
 

@@ -96,7 +96,7 @@ def test_slopes_of_the_lagrangian_come_to_the_solution_of_the_closed_form():
         np.zeros(d),
         constraints=[Simulated(upper=1.0, name="plane")],
         regularizer=zolal.regularizers.L1(1e-12),
-        maxfev=4_000,
+        maxfev=10_000,
         rng=0,
     )
     best = (a @ t - 1.0) ** 2
