@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, final
 
 from zolal._array import Array, concatenate, split, to_numpy
@@ -39,8 +38,12 @@ class Problem:
     solution: Array | None = None
     multipliers: Array | None = None
     names: Sequence[Any] | None = None
+    outputs: Outputs = field(init=False, repr=False)  # what those of the objective must satisfy; empty where it has none
 
     def __post_init__(self) -> None:
+        object.__setattr__(
+            self, "outputs", Outputs.of(self.simulated)
+        )  # now: a property that is made later takes a lock, which forks share
         positive_int("Problem(dimension=...)", self.dimension)
         for name in ("objective", "sample", "gradient"):
             value = getattr(self, name)
@@ -76,11 +79,6 @@ class Problem:
     def simulated(self) -> tuple[Simulated, ...]:
         """The constraints on outputs of the objective."""
         return parted(self.constraints)[1]
-
-    @cached_property
-    def outputs(self) -> Outputs:
-        """What the outputs of the objective must satisfy; empty where it has none."""
-        return Outputs.of(self.simulated)
 
     def equalities(self, x: Array) -> Equalities:
         """The known constraints as equalities with slacks; their shapes are checked at x."""
