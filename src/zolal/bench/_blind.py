@@ -11,7 +11,7 @@ from scipy.optimize import minimize as scipy_minimize
 
 from zolal._array import Array
 from zolal.bench._contest import SpentError
-from zolal.bench._contestants import Trail
+from zolal.bench._contestants import Trail, by_cma
 from zolal.bench._given import Given
 from zolal.constraints import Simulated
 from zolal.doors.minimize import minimize
@@ -93,25 +93,9 @@ def _scipy(name: str, budget: str) -> BlindMethod:
 
 
 def _cma(simulator: Simulator, level: float, seed: int) -> Array:
-    import cma
-
     given = simulator.given
-    options: dict[str, Any] = dict(maxfevals=simulator.trial.budget, seed=seed + 1, verbose=-9, verb_log=0, verb_disp=0)
-    if given.bounded:
-        options["bounds"] = [given.bounds.lb.tolist(), given.bounds.ub.tolist()]
-    trail = Trail(given.x0)
-    with contextlib.suppress(SpentError):
-        x, _ = cma.fmin_con2(
-            simulator.value,
-            given.x0,
-            STEP,
-            constraints=simulator.inequalities,
-            options=options,
-            kwargs_confit=dict(logging=0),
-            callback=lambda es: trail(es.result.xfavorite),
-        )
-        return trail.x if x is None else x
-    return trail.x
+    bounds = given.bounds if given.bounded else None
+    return by_cma(simulator.value, given.x0, STEP, simulator.trial.budget, seed, bounds, simulator.inequalities)
 
 
 def _nomad(simulator: Simulator, level: float, seed: int) -> Array:

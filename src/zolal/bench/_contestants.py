@@ -110,27 +110,35 @@ def _inequalities(given: Contest) -> Callable[[Array], Array]:
     return values
 
 
-def _cma(given: Contest, witness: Witness, seed: int) -> Array:
+def by_cma(
+    fun: Callable[[Array], float],
+    start: Array,
+    step: float,
+    budget: int,
+    seed: int,
+    bounds: Bounds | None = None,
+    inequalities: Callable[[Array], Any] | None = None,
+) -> Array:
+    """pycma's answer. step: its first standard deviation; inequalities: values that must not be positive."""
     import cma
 
-    inequalities = _inequalities(given)
-    options: dict[str, Any] = dict(maxfevals=witness.budget, seed=seed + 1, verbose=-9, verb_log=0, verb_disp=0)
-    bounds = _bounds(given)
+    options: dict[str, Any] = dict(maxfevals=budget, seed=seed + 1, verbose=-9, verb_log=0, verb_disp=0)
     if bounds is not None:
         options["bounds"] = [bounds.lb.tolist(), bounds.ub.tolist()]
-    trail = Trail(given.start)
+    trail = Trail(start)
     with contextlib.suppress(SpentError):
-        x, _ = cma.fmin_con2(
-            witness,
-            given.start,
-            0.3 * given.typical,
-            constraints=lambda x: inequalities(x).tolist(),
-            options=options,
-            kwargs_confit=dict(logging=0),
-            callback=lambda es: trail(es.result.xfavorite),
-        )
+        method, more = cma.fmin2, {}
+        if inequalities is not None:
+            method, more = cma.fmin_con2, dict(constraints=inequalities, kwargs_confit=dict(logging=0))
+        x, _ = method(fun, start, step, options=options, callback=lambda es: trail(es.result.xfavorite), **more)
         return trail.x if x is None else x
     return trail.x
+
+
+def _cma(given: Contest, witness: Witness, seed: int) -> Array:
+    inequalities = _inequalities(given)
+    step = 0.3 * given.typical
+    return by_cma(witness, given.start, step, witness.budget, seed, _bounds(given), lambda x: inequalities(x).tolist())
 
 
 def _nevergrad(given: Contest, witness: Witness, seed: int) -> Array:

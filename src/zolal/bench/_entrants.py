@@ -11,7 +11,7 @@ from scipy.optimize import minimize as scipy_minimize
 
 from zolal._array import Array
 from zolal.bench._contest import SpentError
-from zolal.bench._contestants import Trail
+from zolal.bench._contestants import Trail, by_cma
 from zolal.bench._given import Given
 from zolal.bench._reference import FEASIBLE
 from zolal.doors.minimize import minimize
@@ -102,26 +102,11 @@ def _forward(fun: Objective, x: Array, step: float, given: Given) -> Array:
 
 
 def _cma(given: Given, fun: Any, level: float, seed: int) -> Array:
-    import cma
+    def inequalities(x: Array) -> Any:
+        return given.inequalities(np.asarray(x), 0.5 * FEASIBLE).tolist()
 
-    options: dict[str, Any] = dict(maxfevals=fun.budget, seed=seed + 1, verbose=-9, verb_log=0, verb_disp=0)
-    if given.bounded:
-        options["bounds"] = [given.bounds.lb.tolist(), given.bounds.ub.tolist()]
-    trail = Trail(given.x0)
-    with contextlib.suppress(SpentError):
-        if not given.constraints:
-            return cma.fmin2(fun, given.x0, STEP, options=options, callback=lambda es: trail(es.result.xfavorite))[0]
-        x, _ = cma.fmin_con2(
-            fun,
-            given.x0,
-            STEP,
-            constraints=lambda x: given.inequalities(np.asarray(x), 0.5 * FEASIBLE).tolist(),
-            options=options,
-            kwargs_confit=dict(logging=0),
-            callback=lambda es: trail(es.result.xfavorite),
-        )
-        return trail.x if x is None else x
-    return trail.x
+    bounds = given.bounds if given.bounded else None
+    return by_cma(fun, given.x0, STEP, fun.budget, seed, bounds, inequalities if given.constraints else None)
 
 
 def _py_bobyqa(given: Given, fun: Any, level: float, seed: int) -> Array:

@@ -127,7 +127,6 @@ class Trial:
         seed: int,
         seconds: float,
         feasible: float = FEASIBLE,
-        tight: float = TIGHT,
     ) -> None:
         self.feasible = feasible
         self.given, self.noise, self.span, self.budget = given, noise, span, budget

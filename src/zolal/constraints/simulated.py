@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any, final
 
 import numpy as np
@@ -91,6 +92,15 @@ class Outputs:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def errors_within(self, confidence: float) -> float:
+        """The standard errors within which the mean of each has to keep its bounds, so that all of them hold with a confidence."""
+        return NormalDist().inv_cdf(1.0 - (1.0 - confidence) / len(self))
+
+    def narrowed(self, room: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The bounds, drawn in by some room as far as they leave any."""
+        kept = np.minimum(room, 0.5 * (self.upper - self.lower))
+        return self.lower + kept, self.upper - kept
 
     def excess(self, values: np.ndarray) -> np.ndarray:
         """The values less their nearest points between the bounds."""

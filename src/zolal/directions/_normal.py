@@ -91,3 +91,13 @@ def normal_moment_constant(dimension: int, p: float) -> float:
         return dimension + 2.0  # without rounding
     log_moment = 0.5 * p * math.log(2.0) + math.lgamma(0.5 * (p + 1.0)) - 0.5 * math.log(math.pi)
     return math.exp(2.0 / p * (log_moment + math.log(dimension + p)))
+
+
+def normal_third_moment(dimension: int) -> float:
+    """E||u||^3 of normal numbers."""
+    return math.exp(1.5 * math.log(2.0) + math.lgamma((dimension + 3) / 2) - math.lgamma(dimension / 2))
+
+
+def normal_sixth_moment(dimension: int) -> float:
+    """E||u||^6 of normal numbers."""
+    return float(dimension) * (dimension + 2.0) * (dimension + 4.0)

@@ -7,7 +7,7 @@ from array_api_compat import device
 
 from zolal._array import Array, namespace
 from zolal._checks import positive_int, require
-from zolal.directions._normal import normal_moment_constant, normal_row
+from zolal.directions._normal import normal_moment_constant, normal_row, normal_sixth_moment, normal_third_moment
 from zolal.directions.base import Directions
 
 
@@ -64,8 +64,8 @@ class Squares(Directions):
 
     @classmethod
     def sixth_moment(cls, dimension: int) -> float:
-        return float(dimension) * (dimension + 2.0) * (dimension + 4.0)
+        return normal_sixth_moment(dimension)
 
     @classmethod
     def third_moment(cls, dimension: int) -> float:
-        return math.exp(1.5 * math.log(2.0) + math.lgamma((dimension + 3) / 2) - math.lgamma(dimension / 2))
+        return normal_third_moment(dimension)

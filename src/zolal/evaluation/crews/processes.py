@@ -10,7 +10,6 @@ from typing import Any, final
 
 import numpy as np
 
-from zolal._array import to_numpy
 from zolal._threads import at_most
 from zolal.errors import UnsupportedError, WorkerError
 from zolal.estimators.base import Queries
@@ -22,7 +21,7 @@ from zolal.evaluation.faults import Answer
 from zolal.problem import Problem
 
 READY = b"ready"
-START_SECONDS, START_TIMES = 5.0, 12  # that a worker may take to say that it is there, and how many are given that chance
+START_SECONDS, START_TIMES = 20.0, 5  # that a worker may take to say that it is there, and how many are given that chance
 MOMENT = 0.001  # seconds between two looks at a process that is ending
 AHEAD = 2  # queries that a worker has, so that it need not wait for us between two
 
@@ -59,7 +58,6 @@ class ProcessCrew:
     def begin(self, batch: Queries) -> None:
         if not self.workers:
             batch.point(len(batch) - 1)  # what it takes to make a point is loaded once, and not by each worker
-        self.batch = batch
         while len(self.workers) < self.count:
             self.workers.append(self._start())
         for worker in self.workers[:]:
@@ -103,10 +101,7 @@ class ProcessCrew:
         threads = max(1, (os.cpu_count() or 1) // self.count)
         try:
             return _Worker(
-                *piped(
-                    self.context,
-                    lambda end: self.context.Process(target=_serve, args=(self.problem, end, threads, self.batch), daemon=True),
-                )
+                *piped(self.context, lambda end: self.context.Process(target=_serve, args=(self.problem, end, threads), daemon=True))
             )
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise UnsupportedError(f"`workers` as processes need a problem that can be pickled on this system: {error}.") from error
@@ -188,12 +183,8 @@ def _exit_code(process: Any) -> int:
     return int(process.exitcode)
 
 
-def _serve(problem: Problem, pipe: Any, threads: int, rehearsed: Queries) -> None:
-    """In the worker: answer queries until the pipe ends. threads: its share of the cores, so that workers do not crowd each other out.
-
-    rehearsed: a batch of which one point is made, and multiplied, before the worker says that it is there: a lock that another thread held
-    at the fork hangs it here, where it is replaced, and not later.
-    """
+def _serve(problem: Problem, pipe: Any, threads: int) -> None:
+    """In the worker: answer queries until the pipe ends. threads: its share of the cores, so that workers do not crowd each other out."""
     as_worker()
     at_most(threads)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who started us decides what an interrupt means
@@ -201,8 +192,6 @@ def _serve(problem: Problem, pipe: Any, threads: int, rehearsed: Queries) -> Non
     held: dict[int, Any] = {}
     batch: Any = None
     parent = os.getppid()
-    point = np.ravel(to_numpy(rehearsed.point(len(rehearsed) - 1)))[:8].astype(float)
-    _ = point @ point
     pipe.send_bytes(READY)
     while True:
         try:

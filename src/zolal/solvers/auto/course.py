@@ -9,7 +9,6 @@ from zolal.linearization import Linearization
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.eased import eased
 from zolal.solvers.auto.plan import Here
-from zolal.solvers.auto.reported import Reported
 from zolal.solvers.auto.state import ModelledState
 from zolal.solvers.auto.step import Model, Step, Stepper
 from zolal.solvers.auto.terrain import Terrain
@@ -49,15 +48,11 @@ def stepped(state: ModelledState, terrain: Terrain, model: Model, rows: Lineariz
     step = Stepper(reached).minimiser(model, begin, radius, state.bend, start, multipliers)
     before, after = (np.array([row.at(u) for row in whole.outputs]) for u in (model.centre, step.point))
     reported = state.reported.priced(model.gradient, step.multipliers[-number:])
-    reported = _worthwhile(reported, step.gain, reported.cost(before) - reported.cost(after))
-    return Stepped(
-        state.but(bend=step.bend, reported=reported), step._replace(gain=step.gain + reported.cost(before) - reported.cost(after))
-    )
-
-
-def _worthwhile(reported: Reported, gain: float, less: float) -> Reported:
-    """Prices at which f rises by no more than a part of what the violations fall by. gain: of f alone; less: of the violations' cost."""
-    return reported.raised(-gain / (CONSTANTS.bought * less)) if less > 0.0 and gain < -CONSTANTS.bought * less else reported
+    less = reported.cost(before) - reported.cost(after)
+    if less > 0.0 and step.gain < -CONSTANTS.bought * less:  # f may rise by no more than this part of what the violations fall by
+        raised = -step.gain / (CONSTANTS.bought * less)
+        reported, less = reported.raised(raised), raised * less
+    return Stepped(state.but(bend=step.bend, reported=reported), step._replace(gain=step.gain + less))
 
 
 def longest_look(state: ModelledState) -> float:

@@ -28,8 +28,9 @@ def judged(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledS
     margin = CONSTANTS.noise_margin * state.noise
     fallen, square = state.merit - value, belief.surprise(u, value, len(values))
     if reported is not None:
-        fallen -= reported.cost(outputs.mean(axis=0))
-        others = reported.surprises(u, outputs.mean(axis=0), len(values))
+        mean = outputs.mean(axis=0)
+        fallen -= reported.cost(mean)
+        others = reported.surprises(u, mean, len(values))
         square = (square + sum(others)) / (1 + len(others))
         state = state.but(reported=reported.told(u, outputs))
     kept = CONSTANTS.surprise_memory if state.is_exact else CONSTANTS.noisy_surprise_memory

@@ -9,7 +9,6 @@ rho_j grows where the violation has not shrunk. docs/algorithm.md says what of t
 
 import math
 from dataclasses import dataclass, field, replace
-from statistics import NormalDist
 from typing import ClassVar, final
 
 import numpy as np
@@ -196,10 +195,8 @@ class Priced(Solver[PricedState]):
     def _targets(self, state: PricedState) -> tuple[np.ndarray, np.ndarray]:
         """The bounds, with room for what the final check may miss."""
         outputs, prices = state.form.problem.outputs, state.prices
-        sure = NormalDist().inv_cdf(1.0 - (1.0 - self.confidence) / len(outputs))
-        noise = 0.0 if state.inner.noise.is_exact else 2.0 * sure / math.sqrt(2.0 * CHECK)
-        room = np.minimum(noise * prices.spreads, 0.5 * (outputs.upper - outputs.lower))
-        return outputs.lower + room, outputs.upper - room
+        noise = 0.0 if state.inner.noise.is_exact else 2.0 * outputs.errors_within(self.confidence) / math.sqrt(2.0 * CHECK)
+        return outputs.narrowed(noise * prices.spreads)
 
     def output(self, state: PricedState) -> Candidate:
         """Where L is measured now: its least value so far may be an old one with other prices."""

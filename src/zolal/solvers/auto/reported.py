@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from statistics import NormalDist
 from typing import NamedTuple, final
 
 import numpy as np
@@ -41,20 +40,18 @@ class OutputRow(NamedTuple):
 class Reported:
     """The beliefs about all outputs, in one frame.
 
-    lower, upper: their bounds. first: the outputs of the first evaluation. multipliers: of the bounds, as of now. prices: what one unit of
-    violation counts in units of f. sure: the standard errors within which the mean of each output has to keep its bounds, so that all of
-    them hold with the confidence that is asked for. exact: outputs that the user says have no
-    noise. surprise: the mean square of what values missed their forecasts by, in standard deviations, which makes errors longer.
+    outputs: what they must satisfy. first: the outputs of the first evaluation. multipliers: of the bounds, as of now. prices: what one
+    unit of violation counts in units of f. sure: the standard errors within which the mean of each output has to keep its bounds, so that
+    all of them hold with the confidence that is asked for. surprise: the mean square of what values missed their forecasts by, in standard
+    deviations, which makes errors longer.
     """
 
     beliefs: tuple[Quadratic, ...]
-    lower: np.ndarray
-    upper: np.ndarray
+    outputs: Outputs
     first: np.ndarray
     multipliers: np.ndarray
     prices: np.ndarray
     sure: float
-    exact: np.ndarray
     surprise: float = 1.0
     spare: np.ndarray | float = 0.0  # room beyond that for errors at the centre
 
@@ -62,10 +59,8 @@ class Reported:
     def start(cls, outputs: Outputs, centre: np.ndarray, values: np.ndarray, length: float, confidence: float) -> "Reported":
         """After one evaluation."""
         beliefs = tuple(Quadratic.start(centre, float(value), length) for value in values)
-        sure = NormalDist().inv_cdf(1.0 - (1.0 - confidence) / len(outputs)) + CONSTANTS.chosen
-        exact = np.array([noisy is False for noisy in outputs.noisy])
         nothing = np.zeros(len(outputs))
-        return cls(beliefs, outputs.lower, outputs.upper, values, nothing, nothing, sure, exact)
+        return cls(beliefs, outputs, values, nothing, nothing, outputs.errors_within(confidence) + CONSTANTS.chosen)
 
     def _each(self, change: Callable[[int, Quadratic], Quadratic]) -> "Reported":
         return replace(self, beliefs=tuple(change(j, belief) for j, belief in enumerate(self.beliefs)))
@@ -122,7 +117,8 @@ class Reported:
     def errors(self, is_repeated: bool = True) -> np.ndarray:
         """The standard errors of the values at the centre; unknown before one point was evaluated twice."""
         found = np.array([0.0 if belief.is_exact else belief.value_error for belief in self.beliefs])
-        return np.where(self.exact | is_repeated, math.sqrt(max(self.surprise, 1.0)) * found, np.inf)
+        exact = np.array([noisy is False for noisy in self.outputs.noisy])  # as the user says
+        return np.where(exact | is_repeated, math.sqrt(max(self.surprise, 1.0)) * found, np.inf)
 
     def margins(self, is_repeated: bool = True) -> np.ndarray:
         """What the means have to keep their bounds by.
@@ -136,8 +132,7 @@ class Reported:
     @cached_property
     def targets(self) -> tuple[np.ndarray, np.ndarray]:
         """The bounds with room for errors, where they leave any."""
-        room = np.minimum(self.margins() + self.spare, 0.5 * (self.upper - self.lower))
-        return self.lower + room, self.upper - room
+        return self.outputs.narrowed(self.margins() + self.spare)
 
     def cost(self, values: np.ndarray) -> float:
         """What the violations of the targets by some values count, in units of f."""
@@ -145,12 +140,12 @@ class Reported:
 
     def violation(self) -> float:
         """The largest violation at the centre, as believed."""
-        return float(np.max(np.abs(self.values - np.clip(self.values, self.lower, self.upper)), initial=0.0))
+        return float(np.max(np.abs(self.outputs.excess(self.values)), initial=0.0))
 
     def unsure(self) -> float:
         """The largest violation at the centre that errors may hide, once they are known."""
         values, errors = self.values, self.margins()
-        return float(np.max(np.maximum(values + errors - self.upper, self.lower - values + errors), initial=0.0))
+        return float(np.max(np.maximum(values + errors - self.outputs.upper, self.outputs.lower - values + errors), initial=0.0))
 
     def rows(self) -> tuple[OutputRow, ...]:
         """The models as rows that keep the targets."""
