@@ -56,6 +56,7 @@ class Arguments:
     resume: bool = False
     x_scale: Any = None
     confidence: float = 0.95
+    asynchronous: bool = False
     start: Result | None = None
     options: dict[str, Any] | None = None
 
@@ -91,6 +92,10 @@ def prepare(given: Arguments) -> Setup:
         chosen = chosen._replace(solver=_scaled(chosen.solver, method, scale))
         parts = as_constraints(problem.known, problem.dimension)
         problem = replace(problem, constraints=[*(part.scaled(scale) for part in parts), *problem.simulated])
+    if not isinstance(given.asynchronous, bool):
+        raise InvalidArgumentError(f"`asynchronous` must be True or False, got {given.asynchronous!r}.")
+    if given.asynchronous:
+        chosen = chosen._replace(solver=_asynchronous(chosen.solver, method))
     if isinstance(chosen.solver, Auto) and problem.simulated:
         chosen = chosen._replace(solver=replace(chosen.solver, confidence=float(given.confidence)))
     seed, tol = _seed(given.rng), positive("minimize(tol=...)", given.tol)
@@ -102,7 +107,7 @@ def prepare(given: Arguments) -> Setup:
     own = chosen.solver.own_check(first)
     if own is not None:
         chosen = chosen._replace(check_directions=own if maxfev is None else min(own, _share(maxfev)))
-    budget = _budget(maxfev, problem.dimension, len(chosen.solver.ask(first)), 2 * chosen.check_directions)
+    budget = _budget(maxfev, problem.dimension, max(1, len(chosen.solver.ask(first))), 2 * chosen.check_directions)
     named: dict[str, Any] = dict(
         method=method, geometry=given.geometry, options=options or {}, tol=tol, on_error=policy.on_error, retries=policy.retries
     )
@@ -110,6 +115,8 @@ def prepare(given: Arguments) -> Setup:
         named["x_scale"] = [float(scale) for scale in np.ravel(x_scale)]
     if problem.simulated:
         named["confidence"] = float(given.confidence)
+    if given.asynchronous:
+        named["asynchronous"] = True
     if start is not None:
         named["start"] = [] if multipliers is None else multipliers.tolist()
     return Setup(problem, chosen, first, budget, tol, policy, named, given.callback, given.rng is not None, naming, x, least, multipliers)
@@ -156,6 +163,12 @@ def _scaled(solver: Any, method: str, x_scale: np.ndarray) -> Any:
     if not isinstance(solver, Auto):
         raise InvalidArgumentError(f"`x_scale` goes with method 'auto'; method {method!r} treats all variables alike.")
     return replace(solver, x_scale=x_scale)
+
+
+def _asynchronous(solver: Any, method: str) -> Any:
+    if not isinstance(solver, Auto):
+        raise InvalidArgumentError(f"`asynchronous=True` goes with method 'auto', got {method!r}, whose steps need all of their values.")
+    return replace(solver, asynchronous=True)
 
 
 def _check_simulated(method: Any, confidence: Any) -> None:

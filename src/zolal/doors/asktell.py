@@ -9,14 +9,14 @@ from typing import Any, final
 import numpy as np
 
 from zolal._array import Array
-from zolal._checks import require
+from zolal._checks import positive_int, require
 from zolal.constraints import Outputs
 from zolal.doors.arguments import Arguments, prepare
 from zolal.doors.minimize import with_parameters
 from zolal.errors import InvalidArgumentError, ObjectiveError
 from zolal.estimators.base import Queries, SampleKey
 from zolal.evaluation.evaluate import answered, draw_sample, read
-from zolal.evaluation.faults import Answer
+from zolal.evaluation.faults import Answer, StandingLedger
 from zolal.naming import NAMELESS, Naming
 from zolal.problem import Problem
 from zolal.regularizers import Regularizer
@@ -84,6 +84,9 @@ class Optimizer:
     values by key, in any order and in parts; a value that is None, NaN or infinite has failed, and `on_error` says what becomes of it.
     result says what is known at any time. With `checkpoint`, every value is on record as soon as it is told, and `resume=True` goes on.
 
+    asynchronous: ask(n) gives n evaluations more at any time, planned with those that have not been told; fewer, or none, where there is
+    nothing to plan before another value is told: before the first one, and when the budget is given out or the run is about to end.
+
     >>> with zolal.Optimizer(None, [0.0, 0.0], maxfev=2000, rng=0, options=dict(step_size=0.2)) as opt:
     ...     while (batch := opt.ask()) is not None:
     ...         opt.tell({query.key: float(np.sum((query.point - 1.0) ** 2)) for query in batch})
@@ -115,6 +118,7 @@ class Optimizer:
         resume: bool = False,
         x_scale: Any = None,
         confidence: float = 0.95,
+        asynchronous: bool = False,
         start: Result | None = None,
         options: dict[str, Any] | None = None,
     ) -> None:
@@ -122,14 +126,40 @@ class Optimizer:
         setup = prepare(Arguments(**given | dict(fun=_nobody if fun is None else fun)))
         self._stack = contextlib.ExitStack()
         self._session = self._stack.enter_context(opened(setup, checkpoint, resume, progress))
+        self._given = set[str]()  # keys of queries that were given out one by one
 
-    def ask(self) -> AskedBatch | None:
-        """What is wanted and has not been told; None once the run has ended."""
+    def ask(self, count: int | None = None) -> AskedBatch | None:
+        """What is wanted and has not been told; None once the run has ended.
+
+        count: so many that were not given before, which takes `asynchronous=True`; a value that failed may be asked for again.
+        """
+        if count is not None:
+            return self._asked_more(positive_int("ask(count)", count))
+        if isinstance(self._session.ledger, StandingLedger) and not self._session.ledger.wanted:
+            self._more(1)
+        return self._batch(self.missing)
+
+    def _asked_more(self, count: int) -> AskedBatch | None:
+        if not self._session.setup.parameters.get("asynchronous"):
+            raise InvalidArgumentError(f"`ask(count)` needs `Optimizer(..., asynchronous=True)`, got {count!r}.")
+        left = [key for key in self.missing if key not in self._given]
+        if len(left) < count and isinstance(self._session.ledger, StandingLedger):
+            self._more(count - len(left))
+            left = [key for key in self.missing if key not in self._given]
+        self._given.update(left[:count])
+        return self._batch(left[:count])
+
+    def _more(self, count: int) -> None:
+        self._session.more(count)
+        if self.done:
+            self.close()
+
+    def _batch(self, keys: Iterable[str]) -> AskedBatch | None:
         ledger = self._session.ledger
         if ledger is None:
             return None
-        draw, naming = self._session.setup.problem.sample, self._session.setup.naming
-        return AskedBatch(tuple(AskedQuery(self._key(i), ledger.batch, i, draw, naming) for i in ledger.wanted))
+        draw, naming, wanted = self._session.setup.problem.sample, self._session.setup.naming, self.missing
+        return AskedBatch(tuple(AskedQuery(key, ledger.batch, wanted[key], draw, naming) for key in keys))
 
     def tell(self, values: Mapping[str, Any] | Sequence[Any]) -> None:
         """Take values by key, or for all that `ask` gives, in its order."""
@@ -145,9 +175,14 @@ class Optimizer:
                 raise InvalidArgumentError(f"`tell(values)` must name queries that await a value, got {key!r}.")
         outputs = self._session.setup.problem.outputs
         answers = [_answer(wanted[key], value, outputs) for key, value in values.items()]
-        for answer in answers:
-            self._session.hear(answer)
+        self._given.difference_update(values)
         try:
+            for answer in answers:
+                if self.done:
+                    break  # a value that failed has ended the run
+                self._session.hear(answer)
+                if isinstance(self._session.ledger, StandingLedger):
+                    self._session.settle()
             self._session.settle()
         finally:
             if self.done:
@@ -186,7 +221,10 @@ class Optimizer:
             yield batch
 
     def _key(self, i: int) -> str:
-        return f"{'check' if self._session.checking else 'step'}-{self._session.batches}-{i}"
+        session = self._session
+        if isinstance(session.ledger, StandingLedger):
+            return f"query-{session.ledger.batch.number(i)}"
+        return f"{'check' if session.checking else 'step'}-{session.batches}-{i}"
 
 
 def _answer(i: int, value: Any, outputs: Outputs) -> Answer:

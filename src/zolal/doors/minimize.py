@@ -7,6 +7,7 @@ import numpy as np
 
 from zolal._array import Array
 from zolal.doors.arguments import Arguments, prepare
+from zolal.errors import UnsupportedError
 from zolal.evaluation.crews import as_crew
 from zolal.problem import Problem
 from zolal.regularizers import Regularizer
@@ -44,6 +45,7 @@ def minimize(
     resume: bool = False,
     x_scale: Any = None,
     confidence: float = 0.95,
+    asynchronous: bool = False,
     start: Result | None = None,
     options: dict[str, Any] | None = None,
 ) -> Result:
@@ -83,6 +85,9 @@ def minimize(
         given, it comes from the bounds and from x0. Worth giving where variables have different units and neither says so. The numerical
         derivatives of constraints take steps relative to it, too.
     confidence: with which simulated outputs are to keep their bounds at the returned point, where their values have noise.
+    asynchronous: for method "auto" with few variables: as many evaluations as there are workers are under way at a time, and each value
+        is taken as it comes, so that nobody waits for the slowest. The run then depends on the order in which values come, which a
+        checkpoint keeps: a run that is resumed goes on to the bit from what it has heard.
     start: a result to go on from, instead of x0. Its x is carried over, and its multipliers to "mdlal"; everything else is learned
         anew, and evaluations are counted from 0.
     options: of the method, see `AutoOptions`, `MDLALOptions`, `MultiStageOptions`, `SZOConExOptions`, ... in `zolal.methods`.
@@ -94,6 +99,8 @@ def minimize(
     """
     setup = prepare(Arguments(**locals()))  # before any other name is bound here
     crew = as_crew(setup.problem, workers, timeout)
+    if asynchronous and not crew.num_workers:
+        raise UnsupportedError(f"`asynchronous=True` needs `workers` that answer one by one, and a map does not, got {workers!r}.")
     with opened(setup, checkpoint, resume, progress) as session:
         return setup.naming.told(with_parameters(carry_out(session, crew), setup), setup.start.form)
 

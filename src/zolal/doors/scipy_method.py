@@ -17,7 +17,7 @@ from zolal.evaluation.crews import as_crew
 from zolal.evaluation.faults import Answer
 from zolal.result import Result, Status
 from zolal.runs.opened import opened
-from zolal.runs.session import FAILURES, Session, carry_out
+from zolal.runs.session import FAILURES, Observer, Session, carry_out
 
 GIVEN_BY_SCIPY = {"fun", "x0", "args", "bounds", "constraints", "callback"}
 MEANINGLESS = {"gradient", "start", "progress"}  # `jac`, `x0` and `disp` are what SciPy calls them
@@ -116,7 +116,7 @@ def _known(options: dict[str, Any]) -> dict[str, Any]:
     return own | dict(progress=bool(options.get("disp", False)))
 
 
-class _Watch:
+class _Watch(Observer):
     """Looks on at a run for SciPy: tells its callback of each step, and keeps the last exception of fun."""
 
     def __init__(self, callback: Any) -> None:
@@ -148,15 +148,6 @@ class _Watch:
 
     def heard(self, session: Session, answer: Answer) -> None:
         self.error = answer.error or self.error
-
-    def begun(self, session: Session) -> None:
-        """Nothing to do."""
-
-    def stepped(self, session: Session) -> None:
-        """Nothing to do: a callback can stop a run, and an observer cannot."""
-
-    def ended(self, session: Session, result: Result) -> None:
-        """Nothing to do."""
 
     def meant(self, ours: ObjectiveError) -> BaseException:
         """What SciPy would raise in place of an error of ours: that of fun, or a ValueError where a value is no number."""

@@ -34,8 +34,15 @@ class Crew(Protocol):
     @property
     def capacity(self) -> float: ...
 
+    @property
+    def num_workers(self) -> int:
+        """How many queries can be worked on at once; 0 where answers come all together and none before the last."""
+
     def begin(self, batch: Queries) -> None:
         """Queries of this batch follow."""
+
+    def also(self, batch: Queries) -> None:
+        """Queries of this batch follow, too; what was taken on before has its place in it and goes on."""
 
     def submit(self, index: int) -> None:
         """Take on a query."""
@@ -199,10 +206,14 @@ class SerialCrew:
     ) -> None:
         self.problem, self.within = problem, within
         self.capacity: float = max(1, block_bytes // (8 * problem.dimension)) if problem.vectorized else 1
+        self.num_workers = 1
         self.taken: list[int] = []
 
     def begin(self, batch: Queries) -> None:
         self.batch, self.taken = batch, []
+
+    def also(self, batch: Queries) -> None:
+        self.batch = batch
 
     def submit(self, index: int) -> None:
         self.taken.append(index)
@@ -227,12 +238,17 @@ class MapCrew:
     """Any map-like callable, such as `Pool.map`; the description of the batch, base points included, goes out with the function."""
 
     capacity: float = np.inf
+    num_workers = 0
 
     def __init__(self, problem: Problem, given: Callable[..., Iterable[Any]]) -> None:
         self.problem, self.map = objective_alone(problem), given
 
     def begin(self, batch: Queries) -> None:
-        self.call, self.taken = _Call(self.problem, batch), list[int]()
+        self.taken = list[int]()
+        self.also(batch)
+
+    def also(self, batch: Queries) -> None:
+        self.call = _Call(self.problem, batch)
 
     def submit(self, index: int) -> None:
         self.taken.append(index)

@@ -7,6 +7,7 @@ import numpy as np
 
 from zolal._checks import nonnegative_int, positive, require
 from zolal.estimators.base import Queries
+from zolal.estimators.standing import Standing
 from zolal.result import Status
 
 POLICIES = ("retry", "skip", "raise")
@@ -114,6 +115,10 @@ class Ledger:
     def complete(self) -> bool:
         return self.end is not None or bool(self.settled.all())
 
+    def takes(self, i: int) -> bool:
+        """Whether there is such a query."""
+        return 0 <= i < len(self.batch)
+
     @property
     def failed(self) -> bool:
         """Whether evaluations that failed have ended the batch, not the budget."""
@@ -122,7 +127,7 @@ class Ledger:
     def reopened(self) -> "Ledger":
         """A ledger that has the values of this one and wants what failed again, as far as the budget allows."""
         again = (self.attempts > 0) & ~np.isfinite(self.values)
-        new = Ledger(self.batch, self.policy, self.spare - int(again.sum()), self.is_first)
+        new = type(self)(self.batch, self.policy, self.spare - int(again.sum()), self.is_first)
         for i in np.flatnonzero(np.isfinite(self.values)).tolist():
             new.receive(Answer(i, float(self.values[i]), outputs=() if self.outputs is None else tuple(self.outputs[i].tolist())))
         new.count = self.count
@@ -161,7 +166,7 @@ class Ledger:
         if not outputs:
             return
         if self.outputs is None:
-            self.outputs = np.full((len(self.batch), len(outputs)), np.nan)
+            self.outputs = np.full((len(self.values), len(outputs)), np.nan)
         self.outputs[i] = outputs
 
     def interrupt(self) -> None:
@@ -185,3 +190,44 @@ class Ledger:
     @property
     def evaluation(self) -> Evaluation:
         return Evaluation(self.values, self.count, outputs=self.outputs, **(self.end or {}))
+
+
+@final
+@dataclass(eq=False)
+class StandingLedger(Ledger):
+    """The answers to queries that are under way: complete with the first of them."""
+
+    batch: Standing
+    told: bool = False  # whether a query has its answer, or has failed for good
+
+    def __post_init__(self) -> None:
+        width = self.batch.width
+        self.values, self.attempts = np.full(width, np.nan), np.zeros(width, dtype=int)
+        self.settled = np.ones(width, dtype=bool)
+        self.settled[list(self.batch.slots)] = False
+
+    def go_on_from(self, before: "StandingLedger", is_counted: bool) -> None:
+        """Take over what was tried of queries that are still under way. is_counted: whether the calls so far are on another's account."""
+        for slot in before.wanted:
+            self.attempts[slot] = before.attempts[slot]
+        if not is_counted:
+            self.count, self.spare = before.count, self.spare - before.count
+
+    @property
+    def complete(self) -> bool:
+        return self.end is not None or self.told
+
+    def takes(self, i: int) -> bool:
+        return i in self.batch.slots
+
+    def receive(self, answer: Answer) -> bool:
+        again = super().receive(answer)
+        self.told = self.told or bool(self.settled[answer.query])
+        return again
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """NaN for what is still under way, an infinity for what has failed."""
+        taken = np.isin(np.arange(len(self.values)), self.batch.slots)
+        values = np.where(taken & self.settled & ~np.isfinite(self.values), np.inf, self.values)
+        return Evaluation(values, self.count, outputs=self.outputs, **(self.end or {}))

@@ -8,14 +8,14 @@ from typing import final
 
 from zolal.evaluation.faults import Answer
 from zolal.result import Result
-from zolal.runs.session import Session
+from zolal.runs.session import Observer, Session
 
 LOG = logging.getLogger("zolal")
 LOG.addHandler(logging.NullHandler())
 
 
 @final
-class RunLog:
+class RunLog(Observer):
     """An `Observer` that writes to the log."""
 
     def __init__(self, session: Session) -> None:
@@ -29,9 +29,6 @@ class RunLog:
             setup.maxfev,
             done,
         )
-
-    def begun(self, session: Session) -> None:
-        pass
 
     def heard(self, session: Session, answer: Answer) -> None:
         if answer.failure is not None:

@@ -44,19 +44,36 @@ def run(
 
 
 def conversation(
-    solver: Solver[S], state: S, rule: StoppingRule, recorder: Callable[..., None], nfev: int = 0
-) -> Generator[Queries, Evaluation, Outcome[S]]:
+    solver: Solver[S],
+    state: S,
+    rule: StoppingRule,
+    recorder: Callable[..., None],
+    nfev: int = 0,
+    extended: Callable[[S], None] = lambda state: None,
+) -> Generator[Queries, Evaluation | int, Outcome[S]]:
     """Run the solver from `state`; yields each batch and is sent its evaluation. A failure ends the run with the last good state.
 
     nfev: evaluations made before. What is wrong before the first step raises instead: nothing is lost yet, and the caller has to mend it.
+
+    A solver that has several evaluations under way yields those, and is sent what some of them gave, or how many more are wanted;
+    `extended` is told of the state that has them. Such a run ends when nothing is under way: until then nothing is added, and the values
+    that still come may show that it has not converged.
     """
+    stop: Stop | None = None
     while True:
         try:
-            if stop := rule(Progress(state, nfev, solver)):
+            if stop is None or stop.status is Status.CONVERGED:
+                stop = rule(Progress(state, nfev, solver))
+            waiting = solver.waiting(state)
+            if stop and not waiting:
                 return Outcome(state, stop, nfev)
             batch = solver.ask(state)
             _require_resolved(batch)
             evaluation = yield batch
+            if isinstance(evaluation, int):
+                state = state if stop else solver.extended(state, evaluation)
+                extended(state)
+                continue
             nfev += evaluation.count
             if evaluation.failure is not None:
                 if evaluation.malformed:

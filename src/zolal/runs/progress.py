@@ -11,23 +11,20 @@ from typing import Any, final
 
 from zolal.evaluation.faults import Answer
 from zolal.result import Result
-from zolal.runs.session import Session
+from zolal.runs.session import Observer, Session
 
 REDRAW, LOG = 0.1, 5.0  # seconds between two lines, on a terminal and in a log
 WINDOW = 10.0  # seconds over which the rate is taken
 
 
 @final
-class ProgressLine:
+class ProgressLine(Observer):
     """An `Observer` that shows a sentence about the session every so often."""
 
     def __init__(self, show: Callable[[str], None], interval: float) -> None:
         self.show, self.interval = show, interval
         self.next = time.monotonic() + interval
         self.seen: deque[tuple[float, int]] = deque()
-
-    def begun(self, session: Session) -> None:
-        pass
 
     def heard(self, session: Session, answer: Answer) -> None:
         if time.monotonic() >= self.next:

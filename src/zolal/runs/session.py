@@ -1,9 +1,9 @@
 """One run from its first batch to its result: what `minimize`, `Optimizer` and the command share."""
 
 import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, final
+from typing import Any, final
 
 import numpy as np
 
@@ -11,8 +11,9 @@ from zolal._array import Array, copied
 from zolal.constraints import LeastViolation
 from zolal.errors import ObjectiveError
 from zolal.estimators.base import Queries, QueryBatch
+from zolal.estimators.standing import Standing
 from zolal.evaluation.evaluate import Crew, evaluate
-from zolal.evaluation.faults import Answer, Evaluation, FaultPolicy, Ledger
+from zolal.evaluation.faults import Answer, Evaluation, FaultPolicy, Ledger, StandingLedger
 from zolal.kkt import KKT
 from zolal.methods import Method
 from zolal.naming import NAMELESS, Naming
@@ -93,7 +94,7 @@ class Snapshot:
     failures: tuple[tuple[str, int], ...] = ()
 
 
-class Observer(Protocol):
+class Observer:
     """Whoever keeps or shows what happens in a run."""
 
     def begun(self, session: "Session") -> None:
@@ -101,6 +102,9 @@ class Observer(Protocol):
 
     def heard(self, session: "Session", answer: Answer) -> None:
         """An evaluation has been answered, and the ledger does not know of it yet."""
+
+    def widened(self, session: "Session", count: int) -> None:
+        """So many queries more are asked for beside those that are under way."""
 
     def stepped(self, session: "Session") -> None:
         """A step was taken and recorded."""
@@ -164,20 +168,33 @@ class Session:
     def settle(self) -> None:
         """Go on to the next batch, once the present one is complete."""
         if self.ledger is not None and self.ledger.complete:
-            evaluation, self.ledger = self.ledger.evaluation, None
+            evaluation = self.ledger.evaluation
             if evaluation.raising:
+                self.ledger = None
                 raise ObjectiveError(evaluation.failure) from evaluation.error
             self.batches += 1
             self._advance(evaluation)
+
+    def more(self, count: int) -> None:
+        """Ask for so many queries beside those that are under way; fewer come where the budget or the end of the run leaves no room."""
+        if self.ledger is None:
+            raise ObjectiveError("The run has ended and asks for nothing more.")
+        count = min(count, self.setup.budget - self.nfev - len(self.ledger.wanted))
+        if count > 0:
+            for observer in self.observers:
+                observer.widened(self, count)
+            self.batches += 1
+            self._advance(count)
 
     def reopen(self) -> None:
         """Ask again for what made the present batch fail."""
         if self.ledger is not None and self.ledger.failed:
             self.ledger = self.ledger.reopened()
 
-    def _advance(self, evaluation: Evaluation | None) -> None:
+    def _advance(self, heard: Evaluation | int | None) -> None:
+        before, self.ledger = self.ledger, None
         try:
-            batch = self._course.send(evaluation)  # type: ignore[arg-type]
+            batch = self._course.send(heard)
         except StopIteration as end:
             self.final, self.spent = end.value, end.value.nfev
             for observer in self.observers:
@@ -185,14 +202,21 @@ class Session:
             return
         setup = self.setup
         limit = setup.maxfev if self.checking else setup.budget
-        self.ledger = Ledger(batch, setup.policy, limit - self.spent - len(batch), is_first=self.batches == 0)
+        spare, is_first = limit - self.spent - len(batch), self.spent == 0
+        if isinstance(batch, Standing):
+            self.ledger = StandingLedger(batch, setup.policy, spare, is_first)
+            if isinstance(before, StandingLedger):
+                self.ledger.go_on_from(before, is_counted=isinstance(heard, Evaluation))
+        else:
+            self.ledger = Ledger(batch, setup.policy, spare, is_first)
         for observer in self.observers:
             observer.begun(self)
 
-    def _confirmed(self, start: Snapshot) -> Generator[Queries, Evaluation, Result]:
+    def _confirmed(self, start: Snapshot) -> Generator[Queries, Any, Result]:
         """Run and check; where the check does not confirm the run's own residual, go on, and check again after as many steps as before."""
         while True:
-            outcome = yield from conversation(self.setup.method.solver, start.state, self._rule(start), self._recorded, start.nfev)
+            solver, rule = self.setup.method.solver, self._rule(start)
+            outcome = yield from conversation(solver, start.state, rule, self._recorded, start.nfev, self._extended)
             self.spent = outcome.nfev
             result = yield from self._checked(outcome)
             if result.status is not Status.CONVERGED or result.success:
@@ -220,10 +244,13 @@ class Session:
         for observer in self.observers:
             observer.stepped(self)
 
+    def _extended(self, state: State) -> None:
+        self.snapshot = self._here(replace(self.snapshot, state=state))
+
     def _here(self, snapshot: Snapshot) -> Snapshot:
         return replace(snapshot, nfev=self.spent, batches=self.batches, failures=tuple(self.failures.items()))
 
-    def _checked(self, outcome: Outcome[Any]) -> Generator[Queries, Evaluation, Result]:
+    def _checked(self, outcome: Outcome[Any]) -> Generator[Queries, Any, Result]:
         method, state = self.setup.method, outcome.state
         if outcome.stop.status in UNCHECKED or not method.check_directions:
             return self._summary(outcome)
@@ -319,6 +346,9 @@ def carry_out(session: Session, crew: Crew) -> Result:
         try:
             while session.ledger is not None:
                 try:
+                    if isinstance(session.ledger, StandingLedger):
+                        _attend(session, crew, interrupts.held)
+                        continue
                     evaluate(crew, session.ledger, session.note, interrupts.held)
                     interrupts.held(session.settle)()
                 except KeyboardInterrupt:
@@ -328,6 +358,40 @@ def carry_out(session: Session, crew: Crew) -> Result:
         finally:
             crew.close()
     return session.result
+
+
+def _attend(session: Session, crew: Crew, held: Callable[..., Any]) -> None:
+    """Have a crew evaluate what is under way, as much at a time as it has workers, until the session wants no more of that kind."""
+    out: set[int] = set()
+
+    @held
+    def take(answers: Iterable[Answer]) -> None:
+        for answer in answers:
+            out.discard(answer.query)
+            session.hear(answer)
+            if session.ledger is not None and session.ledger.end is None:
+                session.settle()
+
+    while (ledger := _standing(session)) is not None and ledger.end is None:
+        if len(ledger.wanted) < crew.num_workers:
+            held(session.more)(crew.num_workers - len(ledger.wanted))
+        if (ledger := _standing(session)) is None:
+            break
+        fresh = [i for i in ledger.wanted if i not in out]
+        if fresh:
+            crew.also(ledger.batch)
+        for i in fresh:
+            crew.submit(i)
+            out.add(i)
+        take(crew.collect())
+    if out:
+        take(crew.cancel())
+    held(session.settle)()
+
+
+def _standing(session: Session) -> StandingLedger | None:
+    """The ledger of what is under way."""
+    return session.ledger if isinstance(session.ledger, StandingLedger) else None
 
 
 def _errors(known: Certified | None, rows: int) -> np.ndarray:

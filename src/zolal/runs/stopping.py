@@ -30,7 +30,7 @@ class Progress:
     @property
     def next_cost(self) -> int:
         """The evaluations of the next step; asked for only by rules that need it."""
-        return len(self.solver.ask(self.state))
+        return max(1, len(self.solver.ask(self.state)))
 
 
 class StoppingRule(ABC):

@@ -174,6 +174,14 @@ class Solver(ABC, Generic[S]):
     def tell(self, state: S, values: np.ndarray) -> S:
         """The state after one step with the values of `ask(state)`, in its order."""
 
+    def waiting(self, state: S) -> int:
+        """How many evaluations are under way, for a solver that hears of each as it comes; it asks for what it is told to make room for."""
+        return 0
+
+    def extended(self, state: S, count: int) -> S:
+        """With so many more of them. In `tell`, NaN stands for what is still under way and an infinity for what has failed."""
+        raise NotImplementedError
+
     @abstractmethod
     def output(self, state: S) -> Candidate:
         """The point that the solver would return now."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from zolal.errors import UnsupportedError
 from zolal.estimators.base import Queries
+from zolal.estimators.standing import Standing
 from zolal.evaluation.crews.base import timed_answers
 from zolal.evaluation.evaluate import portable
 from zolal.problem import Problem
@@ -74,6 +75,14 @@ class Spool:
 def without_bases(batch: Queries) -> Queries:
     """The few numbers that describe a batch beside its base points."""
     return batch.with_bases(())
+
+
+def needed(batch: Queries, numbers: tuple[int, ...], indices: list[int]) -> tuple[Queries, tuple[int, ...]]:
+    """What describes some queries of a batch, and the numbers of the base points that they need: of queries under way their own alone."""
+    if not isinstance(batch, Standing):
+        return without_bases(batch), numbers
+    part = batch.only(indices)
+    return without_bases(part), tuple(numbers[batch.slots.index(slot)] for slot in part.slots)
 
 
 def answer_cargo(cargo: Cargo) -> Any:

@@ -134,7 +134,11 @@ class FuturesCrew(ABC):
         """These futures are done, and their outcomes are asked for next; a chance to get them together."""
 
     def begin(self, batch: Queries) -> None:
-        self.batch, self.pending, self.tasks, self.finished = batch, [], {}, queue.Queue()
+        self.pending, self.tasks, self.finished = [], {}, queue.Queue()
+        self.also(batch)
+
+    def also(self, batch: Queries) -> None:
+        self.batch = batch
 
     def submit(self, index: int) -> None:
         self.pending.append(index)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, final
 
 from zolal.estimators.base import Queries
-from zolal.evaluation.crews._cargo import Cargo, answer_cargo, packed, without_bases
+from zolal.evaluation.crews._cargo import Cargo, answer_cargo, needed, packed
 from zolal.evaluation.crews.base import BaseNumbers, FuturesCrew, TimeLimit
 from zolal.evaluation.faults import Answer
 from zolal.problem import Problem
@@ -41,21 +41,21 @@ class DaskCrew(FuturesCrew):
     def num_workers(self) -> int:
         return max(1, self.threads)
 
-    def begin(self, batch: Queries) -> None:
-        super().begin(batch)
+    def also(self, batch: Queries) -> None:
+        super().also(batch)
         if time.monotonic() > self.next_count:
             self.threads = self._asked(lambda: sum(self.client.nthreads().values())) or 0
             self.next_count = time.monotonic() + COUNT_SECONDS
         self.numbers = self.bases.of(batch.bases)
-        self.outline = without_bases(batch)
         self.scattered = {number: future for number, future in self.scattered.items() if number in (PROBLEM, *self.numbers)}
 
     def launch(self, indices: list[int]) -> Any:
-        parts = {PROBLEM: self.packed} | self.bases.known
+        outline, numbers = needed(self.batch, self.numbers, indices)
+        parts = {PROBLEM: self.packed} | {number: self.bases.known[number] for number in numbers}
         if self.threads and time.monotonic() >= self.next_scatter:
             self._scatter(parts)
         carried = {number: part for number, part in parts.items() if number not in self.scattered}
-        cargo = Cargo(self.owner, self.outline, (PROBLEM, *self.numbers), carried, indices)
+        cargo = Cargo(self.owner, outline, (PROBLEM, *numbers), carried, indices)
         return self.client.submit(_answer_scattered, cargo, list(self.scattered), *self.scattered.values(), pure=False)
 
     def fetch(self, futures: list[Any]) -> None:

@@ -5,7 +5,7 @@ from typing import Any, final
 import numpy as np
 
 from zolal.estimators.base import Queries
-from zolal.evaluation.crews._cargo import Absent, Cargo, Spool, answer_cargo, packed, without_bases
+from zolal.evaluation.crews._cargo import Absent, Cargo, Spool, answer_cargo, needed, packed
 from zolal.evaluation.crews.base import BaseNumbers, FuturesCrew, timed_answers
 from zolal.evaluation.faults import Answer
 from zolal.problem import Problem
@@ -36,24 +36,29 @@ class ExecutorCrew(FuturesCrew):
         return getattr(self.executor, "_max_workers", None) or 1
 
     def begin(self, batch: Queries) -> None:
+        self.carriers = {}
         super().begin(batch)
+
+    def also(self, batch: Queries) -> None:
+        super().also(batch)
         if self.shares_memory:
             return
         self.packed = self.packed or packed(self.problem)
-        self.numbers, self.outline = self.bases.of(batch.bases), without_bases(batch)
+        self.numbers = self.bases.of(batch.bases)
         self.parts = {PROBLEM: self.packed} | self.bases.known
         self.wanted = {number: self.wanted.get(number, self.num_workers) for number in self.parts}
-        self.carriers = {}
         if self.spool is not None and all(isinstance(base, np.ndarray) for base in batch.bases):
             self.spool.keep(self.parts)
 
     def launch(self, indices: list[int]) -> Any:
         if self.shares_memory:
             return self.executor.submit(timed_answers, self.problem, self.batch, indices)
+        outline, numbers = needed(self.batch, self.numbers, indices)
+        numbers = (PROBLEM, *numbers)
         if self.spool is not None and self.spool.parts:
-            return self._send(indices, self.spool.parts)
-        carried = {number: self.parts[number] for number, count in self.wanted.items() if count > 0}
-        future = self._send(indices, carried)
+            return self._send(Cargo(self.owner, outline, numbers, {number: self.spool.parts[number] for number in numbers}, indices))
+        carried = {number: self.parts[number] for number in numbers if self.wanted[number] > 0}
+        future = self._send(Cargo(self.owner, outline, numbers, carried, indices))
         self.carriers[future] = tuple(carried)
         for number in carried:
             self.wanted[number] -= 1
@@ -80,5 +85,5 @@ class ExecutorCrew(FuturesCrew):
         if self.spool is not None:
             self.spool.close()
 
-    def _send(self, indices: list[int], parts: dict[int, Any]) -> Any:
-        return self.executor.submit(answer_cargo, Cargo(self.owner, self.outline, (PROBLEM, *self.numbers), dict(parts), indices))
+    def _send(self, cargo: Cargo) -> Any:
+        return self.executor.submit(answer_cargo, cargo)

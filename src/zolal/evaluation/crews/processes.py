@@ -48,7 +48,7 @@ class ProcessCrew:
     """
 
     def __init__(self, problem: Problem, count: int, timeout: float | None = None) -> None:
-        self.problem, self.count, self.timeout = objective_alone(problem), count, timeout
+        self.problem, self.num_workers, self.timeout = objective_alone(problem), count, timeout
         self.capacity = np.inf if problem.vectorized else AHEAD * count
         self.context: Any = multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else None)
         self.workers: list[_Worker] = []
@@ -58,12 +58,16 @@ class ProcessCrew:
     def begin(self, batch: Queries) -> None:
         if not self.workers:
             batch.point(len(batch) - 1)  # what it takes to make a point is loaded once, and not by each worker
-        while len(self.workers) < self.count:
+        self.pending = []
+        self.also(batch)
+
+    def also(self, batch: Queries) -> None:
+        while len(self.workers) < self.num_workers:
             self.workers.append(self._start())
         for worker in self.workers[:]:
             self._await(worker)
         self.batches += 1
-        self.batch, self.numbers, self.outline, self.pending = batch, self.bases.of(batch.bases), without_bases(batch), []
+        self.numbers, self.outline = self.bases.of(batch.bases), without_bases(batch)
 
     def submit(self, index: int) -> None:
         self.pending.append(index)
@@ -98,7 +102,7 @@ class ProcessCrew:
         self.workers = []
 
     def _start(self) -> _Worker:
-        threads = max(1, (os.cpu_count() or 1) // self.count)
+        threads = max(1, (os.cpu_count() or 1) // self.num_workers)
         try:
             return _Worker(
                 *piped(self.context, lambda end: self.context.Process(target=_serve, args=(self.problem, end, threads), daemon=True))

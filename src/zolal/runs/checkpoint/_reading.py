@@ -106,6 +106,8 @@ def _is_answer(line: dict[str, Any]) -> bool:
     named = type(line.get("b")) is int and type(line.get("check")) is bool
     if line.get("reopened"):
         return named
+    if "more" in line:
+        return named and type(line["more"]) is int and line["more"] > 0
     outputs = line.get("o", [])
     known = isinstance(outputs, list) and all(map(_is_number, (line.get("v"), *outputs)))
     return named and type(line.get("i")) is int and known and isinstance(line.get("failure"), (str, type(None)))

@@ -43,7 +43,7 @@ from zolal.runs.checkpoint._reading import (
 )
 from zolal.runs.checkpoint._record import result_record
 from zolal.runs.recording import FIELDS, Recorder
-from zolal.runs.session import Session, Setup, Snapshot
+from zolal.runs.session import Observer, Session, Setup, Snapshot
 
 GENERATIONS = 2  # states that are kept, so that there is one to go back to
 KINDS = ("malformed", "lost", "answered", "mistake")  # of failures, in the order of an Answer
@@ -52,7 +52,7 @@ SHARE = 0.05  # of the time that writing states may take
 
 
 @final
-class RunFolder:
+class RunFolder(Observer):
     """Keeps a session; an `Observer` of it. Trouble with the disk is a warning, and another try a little later."""
 
     def __init__(self, path: Any) -> None:
@@ -84,6 +84,9 @@ class RunFolder:
             raise CheckpointError(f"The checkpoint folder {str(self.path)!r} cannot be used: {error.strerror or error}.") from error
 
     def begun(self, session: Session) -> None:
+        ledger = session.ledger
+        if ledger is None or ledger.attempts.any():
+            return  # what has failed so far is no part of a state
         if not self.replaying and (self.due or time.monotonic() >= self.next_state) and not session.checking:
             self._guarded(lambda: self._save(session))
 
@@ -100,6 +103,10 @@ class RunFolder:
         self._guarded(lambda: self.files["values"].append(line))
         if time.monotonic() >= self.next_sync:
             self._guarded(self._sync)
+
+    def widened(self, session: Session, count: int) -> None:
+        if not self.replaying:
+            self._guarded(lambda: self.files["values"].append({"b": session.batches, "check": session.checking, "more": count}))
 
     def stepped(self, session: Session) -> None:
         done = session.recorder.records
@@ -223,7 +230,10 @@ class RunFolder:
         if line.get("reopened"):
             session.reopen()
             return
-        if not 0 <= line["i"] < len(session.ledger.batch):
+        if line.get("more"):
+            session.more(line["more"])
+            return
+        if not session.ledger.takes(line["i"]):
             raise damaged(answer.path, answer.number, f"answers query {line['i']} of {len(session.ledger.batch)}")
         malformed, lost, answered, mistake = (bool(line.get(name)) for name in KINDS)
         outputs = tuple(map(number, line.get("o", ())))

@@ -57,8 +57,8 @@ def judged(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledS
     return _settled(state.but(failures=0 if blame else failures, has_failed=True), grown, belief.centre, radius)
 
 
-def repeated(state: ModelledState, values: np.ndarray) -> ModelledState:
-    """After more values at the centre: where they are the old one there is no noise, else a few more tell how much."""
+def repeated(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledState:
+    """After more values where f was evaluated before: if they are the old one there is no noise, else a few more tell how much."""
     belief = state.belief
     assert belief is not None
     values, outputs = _usable(values)
@@ -68,9 +68,9 @@ def repeated(state: ModelledState, values: np.ndarray) -> ModelledState:
         return state.but(repeats=0, unanswered=state.unanswered + 1, has_missed=True)
     was_exact = state.is_exact
     if state.reported is not None:
-        state = state.but(reported=state.reported.repeated(outputs))
-    if not (belief.is_exact and (values == belief.value_there).all()):
-        state = state.but(belief=belief.repeated(values))
+        state = state.but(reported=state.reported.repeated(u, outputs))
+    if not (belief.is_exact and (values == belief.value_at(u)).all()):
+        state = state.but(belief=belief.repeated(u, values))
     state = state.but(repeats=0, is_repeated=True, missing=0)
     if state.is_exact or not was_exact:
         return state

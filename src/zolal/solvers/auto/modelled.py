@@ -9,12 +9,13 @@ import numpy as np
 from zolal._array import EPS, Array, like, to_numpy
 from zolal._threads import one_thread
 from zolal.directions import Gaussian
+from zolal.estimators.standing import Standing
 from zolal.estimators.survey import Probe, Survey
 from zolal.linearization import Linearization
 from zolal.mirror import Euclidean, MirrorMap
 from zolal.problem import Problem, SlackForm
 from zolal.result import Status
-from zolal.solvers.auto import course
+from zolal.solvers.auto import ahead, course
 from zolal.solvers.auto.certificate import across_equalities, answer, certified
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import norm
@@ -23,7 +24,7 @@ from zolal.solvers.auto.plan import Here, looked_at, seen_again
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.reported import Reported
 from zolal.solvers.auto.scale import units
-from zolal.solvers.auto.state import ModelledState, Trial
+from zolal.solvers.auto.state import Flight, ModelledState, Trial
 from zolal.solvers.auto.step import Model
 from zolal.solvers.auto.terrain import Terrain, described
 from zolal.solvers.base import Candidate, Certified, Solver, once_per_state
@@ -37,10 +38,12 @@ class Modelled(Solver[ModelledState]):
     """A trust-region method with a posterior over quadratics and exact constraints (docs/algorithm.md). Not in the paper.
 
     x_scale: the units of the variables, where they are given. confidence: with which the outputs that come with f are to keep their bounds.
+    asynchronous: whether several evaluations are under way at a time, and each value is taken as it comes.
     """
 
     x_scale: Any = None
     confidence: float = 0.95
+    asynchronous: bool = False
 
     @staticmethod
     def can_take(problem: Problem) -> bool:
@@ -74,32 +77,65 @@ class Modelled(Solver[ModelledState]):
             belief=None,
             bend=np.zeros((d, d)),
             multipliers=0.0 * c,
+            flight=Flight() if self.asynchronous else None,
         )
 
     @once_per_state
-    def ask(self, state: ModelledState) -> Survey:
-        """One point at a time, with noise now and then twice, and the centre again where that tells whether there is noise."""
+    def ask(self, state: ModelledState) -> Survey | Standing:
+        """One point at a time, with noise now and then twice, and the centre again where that tells whether there is noise.
+
+        Where several are under way at a time, those.
+        """
+        if state.flight is not None:
+            return self._under_way(state, state.flight)
         x = self._terrain(state).outward(state.asked)
         identity = Gaussian(state.form.problem.dimension, 1, seed=state.seed, iteration=state.k)
-        count = state.repeats or (2 if self._repeats(state) else 1)
+        count = state.repeats or (2 if self.doubles(state) else 1)
         return Survey((x,), identity, tuple(Probe(sample=i) for i in range(count)), optional=state.belief is not None)
 
-    def tell(self, state: ModelledState, values: np.ndarray) -> ModelledState:
-        with one_thread():
-            return self._told(state, values)
+    def _under_way(self, state: ModelledState, flight: Flight) -> Standing:
+        terrain, identity = self._terrain(state), Gaussian(state.form.problem.dimension, 1, seed=state.seed)
+        points = tuple(terrain.outward(query.point) for query in flight.under_way)
+        slots, numbers = tuple(query.slot for query in flight.under_way), tuple(query.number for query in flight.under_way)
+        return Standing(points, slots, numbers, identity, optional=state.belief is not None)
 
-    def _told(self, state: ModelledState, values: np.ndarray) -> ModelledState:
-        values, terrain = np.asarray(values, dtype=float), self._terrain(state)
+    def waiting(self, state: ModelledState) -> int:
+        return 0 if state.flight is None else len(state.flight.under_way)
+
+    def extended(self, state: ModelledState, count: int) -> ModelledState:
+        with one_thread():
+            return ahead.extended(state, count, self._terrain(state), self)
+
+    def tell(self, state: ModelledState, values: np.ndarray) -> ModelledState:
+        rows = np.asarray(values, dtype=float)
+        rows = rows.reshape(len(rows), -1)
+        with one_thread():
+            if state.flight is None:
+                return self._told(state, rows)
+            for slot in np.flatnonzero(~np.isnan(rows[:, 0])).tolist():
+                state = self._landed(state, slot, rows[slot : slot + 1])
+            return state
+
+    def _told(self, state: ModelledState, rows: np.ndarray) -> ModelledState:
+        terrain = self._terrain(state)
         state = state.but(k=state.k + 1)
         if state.belief is None:
-            first = values.reshape(len(values), -1)[0]
-            kept = np.clip(first, -CONSTANTS.largest_value, CONSTANTS.largest_value)
-            if (kept != first).any() and state.k == 1:
-                return state  # one odd value may come by chance
-            return self._planned(self._begun(state, float(kept[0]), kept[1:]), terrain)
+            return self._first(state, rows[0], terrain)
         if state.repeats:
-            return self._planned(repeated(state, values), terrain)
-        return self._planned(judged(state, terrain.as_evaluated(state.asked), values), terrain)
+            return self.planned(repeated(state, state.asked, rows), terrain)
+        return self.planned(judged(state, terrain.as_evaluated(state.asked), rows), terrain)
+
+    def _landed(self, state: ModelledState, slot: int, rows: np.ndarray) -> ModelledState:
+        """The same for one of several that are under way."""
+        terrain = self._terrain(state)
+        state, query = ahead.told(state.but(k=state.k + 1), slot)
+        return self._first(state, rows[0], terrain) if state.belief is None else ahead.landed(state, query, rows, terrain, self)
+
+    def _first(self, state: ModelledState, row: np.ndarray, terrain: Terrain) -> ModelledState:
+        kept = np.clip(row, -CONSTANTS.largest_value, CONSTANTS.largest_value)
+        if (kept != row).any() and state.k == 1:
+            return state  # one odd value may come by chance
+        return self.planned(self._begun(state, float(kept[0]), kept[1:]), terrain)
 
     def _begun(self, state: ModelledState, value: float, outputs: np.ndarray) -> ModelledState:
         """After the first value."""
@@ -110,7 +146,7 @@ class Modelled(Solver[ModelledState]):
         return state.but(reported=reported)
 
     @staticmethod
-    def _repeats(state: ModelledState) -> bool:
+    def doubles(state: ModelledState) -> bool:
         """Whether a look is made twice, so that the noise stays known apart from what the model misses."""
         if state.belief is None or state.trial is not None or state.is_exact:
             return False
@@ -118,7 +154,7 @@ class Modelled(Solver[ModelledState]):
         noisy = [belief for belief in (state.belief, *others) if not belief.is_exact]
         return any(belief.repeats.number < CONSTANTS.repeat_share * len(belief.values) for belief in noisy)
 
-    def _planned(self, state: ModelledState, terrain: Terrain) -> ModelledState:
+    def planned(self, state: ModelledState, terrain: Terrain) -> ModelledState:
         """With the next evaluation, and with what the belief says of the centre."""
         belief = state.belief
         assert belief is not None

@@ -34,6 +34,7 @@ from zolal.solvers.auto.measured import Measured
 
 VANISHING = 1e-145  # differences of values whose squares are hardly numbers
 PLATEAU = 0.1  # lengths: how far away equal values say that f has steps
+NEVER = 1 << 40  # more values than will ever come
 SAME_PLACE = 9  # decimals of a length to which points are the same
 
 
@@ -95,12 +96,18 @@ class Quadratic:
             object.__setattr__(new, "_kept", factor.grown(self._row(factor, point, len(values)), mean - self.value_there))
         return new
 
-    def repeated(self, values: np.ndarray) -> "Quadratic":
-        """After more values at the centre that are not all the same: values have noise, and what looked like a grain was none."""
-        seen = self.told(self.centre, values)._merged()
+    def repeated(self, point: np.ndarray, values: np.ndarray) -> "Quadratic":
+        """After more values at a point that are not all the same: values have noise, and what looked like a grain was none."""
+        seen = self.told(point, values)._merged()
         share = seen.repeats.square / seen.repeats.number / self.amplitude
         scales = seen.scales._replace(noise=min(max(share, self.least), 1.0)) if self.is_exact else seen.scales
         return replace(seen, scales=scales, built=len(seen.values), grain=0.0, unsearched=len(seen.values)).fitted()
+
+    def as_it_is(self) -> "Quadratic":
+        """The same belief, which looks for no other scales however many values come."""
+        kept = replace(self, unsearched=-NEVER)
+        object.__setattr__(kept, "_kept", self._kept)
+        return kept
 
     def moved(self, centre: np.ndarray, length: float) -> "Quadratic":
         """In another frame, of the nearest points alone, and with scales that fit them."""
@@ -359,6 +366,11 @@ class Quadratic:
     def value_there(self) -> float:
         """What was evaluated nearest to the centre; all values are counted from it, so that little is lost to rounding."""
         return float(self.values[np.argmin(np.linalg.norm(self.points[: self.built] - self.centre, axis=1))])
+
+    def value_at(self, point: np.ndarray) -> float | None:
+        """What a point gave that was evaluated before and is not forgotten."""
+        there = np.flatnonzero((self.points == point).all(axis=1))
+        return float(self.values[there[0]]) if len(there) else None
 
     @property
     def _offsets(self) -> np.ndarray:

@@ -75,18 +75,26 @@ class Reported:
 
         return self._each(grown)
 
-    def repeated(self, rows: np.ndarray) -> "Reported":
-        """After more evaluations at the centre."""
+    def repeated(self, point: np.ndarray, rows: np.ndarray) -> "Reported":
+        """After more evaluations at a point that was evaluated before."""
 
         def again(j: int, belief: Quadratic) -> Quadratic:
-            same = belief.is_exact and bool((rows[:, j] == belief.value_there).all())
-            return belief if same else belief.repeated(rows[:, j])
+            same = belief.is_exact and bool((rows[:, j] == belief.value_at(point)).all())
+            return belief if same else belief.repeated(point, rows[:, j])
 
         return self._each(again)
 
     def settled(self, centre: np.ndarray, length: float, same: bool) -> "Reported":
         """In the frame of a centre and a length; same: whether it is about the old one."""
         return self._each(lambda j, belief: belief.fitted() if same and not belief.is_full else belief.moved(centre, length))
+
+    def as_it_is(self) -> "Reported":
+        """With beliefs that look for no other scales."""
+        return self._each(lambda j, belief: belief.as_it_is())
+
+    def foretold(self, point: np.ndarray) -> np.ndarray:
+        """What an evaluation is believed to report."""
+        return np.array([belief.value + belief.foretold(point).change for belief in self.beliefs])
 
     def tightened(self, point: np.ndarray) -> "Reported | None":
         """With more room for errors, where outputs would not keep their targets at a point, whose errors are its own; else None."""

@@ -8,7 +8,6 @@ import numpy as np
 from zolal._array import Array
 from zolal.errors import UnsupportedError
 from zolal.estimators.base import Queries
-from zolal.estimators.survey import Survey
 from zolal.mirror import Euclidean, MirrorMap
 from zolal.problem import Problem
 from zolal.result import Status
@@ -28,7 +27,7 @@ class Auto(Solver[AutoState]):
     """Whichever of both fits the problem; every parameter comes from what the run sees (docs/auto.md).
 
     mirror: v; Euclidean unless a geometry is asked for. x_scale: the units of the variables, where they are given.
-    confidence: with which outputs are to keep their bounds.
+    confidence: with which outputs are to keep their bounds. asynchronous: whether each value is taken as it comes.
     """
 
     restores: ClassVar[bool] = True
@@ -36,6 +35,7 @@ class Auto(Solver[AutoState]):
     mirror: MirrorMap = field(default_factory=Euclidean)
     x_scale: Any = None
     confidence: float = 0.95
+    asynchronous: bool = False
 
     def init(self, problem: Problem, x0: Array, seed: int) -> AutoState:
         member = self.chosen(problem)
@@ -44,6 +44,12 @@ class Auto(Solver[AutoState]):
                 f"`x_scale` goes with at most {CONSTANTS.most_variables} variables, no samples, no regularizer, the Euclidean geometry "
                 "and a region of bounds, balls and simplices; otherwise scale the variables of `fun` itself."
             )
+        if self.asynchronous and not isinstance(member, Modelled):
+            raise UnsupportedError(
+                f"`asynchronous=True` goes with at most {CONSTANTS.most_variables} variables, no samples, no regularizer, the Euclidean "
+                f"geometry and a region of bounds, balls and simplices, got {problem.dimension} variables; otherwise evaluations come in "
+                "batches, which `workers` share."
+            )
         return member.init(problem, x0, seed)
 
     def chosen(self, problem: Problem) -> Solver[Any]:
@@ -51,16 +57,26 @@ class Auto(Solver[AutoState]):
         few = problem.dimension <= CONSTANTS.most_variables and (problem.sample is None or bool(problem.simulated))
         plain = isinstance(self.mirror, Euclidean) and problem.regularizer.elastic_weights == (0.0, 0.0)
         if few and plain and Modelled.can_take(problem):
-            return Modelled(self.x_scale, self.confidence)
+            return self._modelled
         return Priced(self.mirror, self.confidence) if problem.simulated else Slopes(self.mirror)
+
+    @property
+    def _modelled(self) -> Modelled:
+        return Modelled(self.x_scale, self.confidence, self.asynchronous)
 
     def _member(self, state: AutoState) -> Solver[Any]:
         if isinstance(state, ModelledState):
-            return Modelled(self.x_scale, self.confidence)
+            return self._modelled
         return Priced(self.mirror, self.confidence) if isinstance(state, PricedState) else Slopes(self.mirror)
 
-    def ask(self, state: AutoState) -> Survey:
-        return self._member(state).ask(state)  # type: ignore[return-value]
+    def ask(self, state: AutoState) -> Queries:
+        return self._member(state).ask(state)
+
+    def waiting(self, state: AutoState) -> int:
+        return self._member(state).waiting(state)
+
+    def extended(self, state: AutoState, count: int) -> AutoState:
+        return self._member(state).extended(state, count)
 
     def tell(self, state: AutoState, values: np.ndarray) -> AutoState:
         return self._member(state).tell(state, values)

@@ -23,6 +23,27 @@ class Trial(NamedTuple):
     length: float
 
 
+class UnderWay(NamedTuple):
+    """An evaluation that was asked for and has not been told. radius: that it was planned with."""
+
+    slot: int
+    number: int  # of those planned so far
+    point: np.ndarray
+    trial: Trial | None
+    radius: float
+    is_repeat: bool = False  # whether it asks for one more value at a point that has one
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Flight:
+    """The evaluations that are under way, as they were planned. owed: those to be asked for next; planned: how many there have been."""
+
+    under_way: tuple[UnderWay, ...] = ()
+    owed: tuple[UnderWay, ...] = ()
+    planned: int = 0
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class ModelledState(State):
@@ -57,6 +78,7 @@ class ModelledState(State):
     error: float = math.inf  # the root mean square error of the gradient along what is free
     deviations: float = 2.0  # of `error` that are added to the stationarity before it counts as small
     reported: Reported | None = None  # what is believed of the outputs that come with f
+    flight: Flight | None = None  # where several evaluations are under way at a time
     gain: float = math.inf  # what a step is foretold to gain that is as long as the way so far
 
     def but(self, **changes: Any) -> "ModelledState":
