@@ -13,7 +13,8 @@ from zolal.directions import Rademacher
 from zolal.estimators import Memory, QueryBatch
 from zolal.estimators._filter import Filter
 from zolal.estimators.innovation import Innovation, InnovationMemory
-from zolal.evaluation.faults import Answer, FaultPolicy, Ledger
+from zolal.estimators.standing import Standing
+from zolal.evaluation.faults import Answer, FaultPolicy, Ledger, StandingLedger
 from zolal.kkt import refine_gradient
 
 X0 = np.array([0.5, -0.5])
@@ -234,3 +235,50 @@ def test_failures_that_are_all_different_are_counted_together_in_the_end():
     assert len(res.failures) == 101
     assert res.failures[-1][0] == "Another failure."
     assert sum(count for _, count in res.failures) > 300
+
+
+def under_way(slots, before=None, **more):
+    points = tuple(np.full(2, float(slot)) for slot in slots)
+    ledger = StandingLedger(Standing(points, slots, tuple(range(10, 10 + len(slots))), Rademacher(2, 1, seed=3), optional=True), **more)
+    if before is not None:
+        ledger.go_on_from(before, is_counted=False)
+    return ledger
+
+
+def test_what_is_under_way_is_complete_with_its_first_answer():
+    ledger = under_way((0, 2))
+    assert ledger.wanted == [0, 2]
+    assert not ledger.complete
+    assert ledger.takes(2)
+    assert not ledger.takes(1)
+    ledger.receive(Answer(2, 1.5))
+    assert ledger.complete
+    assert ledger.wanted == [0]
+    assert_array_equal(ledger.evaluation.told, [np.nan, np.nan, 1.5])
+    assert not under_way(()).complete
+
+
+def test_what_has_failed_for_good_is_told_apart_from_what_is_still_under_way():
+    ledger = under_way((0, 1), policy=FaultPolicy("skip"))
+    ledger.receive(Answer(1, np.nan, "It broke."))
+    assert_array_equal(ledger.evaluation.told, [np.nan, np.inf])
+
+
+def test_what_was_tried_of_a_query_is_remembered_while_others_come_and_go():
+    first = under_way((0, 1), policy=FaultPolicy("retry", retries=1), spare=5)
+    assert first.receive(Answer(0, np.nan, "It broke."))  # once more
+    second = under_way((0, 1, 2), before=first, policy=FaultPolicy("retry", retries=1), spare=4)
+    assert second.count == 1
+    assert second.spare == 3
+    assert not second.receive(Answer(0, np.nan, "It broke."))
+    assert second.end["failure"] == "It broke. It failed 2 times."
+
+
+def test_points_under_way_have_samples_of_their_own_and_can_be_sent_by_themselves():
+    batch = under_way((0, 3)).batch
+    assert batch.query(3).sample == (3, 11, 0, 0)
+    alone = batch.only([3])
+    assert len(alone.bases) == 1
+    assert_array_equal(alone.point(3), [3.0, 3.0])
+    assert_array_equal(batch.rows([3, 0]), [[3.0, 3.0], [0.0, 0.0]])
+    assert batch.width == 4

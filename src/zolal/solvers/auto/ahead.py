@@ -104,8 +104,8 @@ def _foreseen(state: ModelledState, query: UnderWay, terrain: Terrain, radius: f
     assert state.belief is not None
     if query.is_repeat and state.is_exact:
         return state.but(is_repeated=True)
-    reported = None if state.reported is None else state.reported.as_it_is()
-    state = state.but(belief=state.belief.as_it_is(), reported=reported)
+    reported = None if state.reported is None else state.reported.foreseeing()
+    state = state.but(belief=state.belief.foreseeing(), reported=reported)
     u = terrain.as_evaluated(query.point)
     value, outputs = _foretold(state, u)
     seen = judged(state.but(trial=_trial(state, query, u)), u, np.append(value, outputs)[None, :])

@@ -196,6 +196,8 @@ class Modelled(Solver[ModelledState]):
         """Whether all values are the same as far as one has looked."""
         belief, reported = state.belief, state.reported
         assert belief is not None
+        if belief.foreseen:
+            return False  # forecasts are the same where nothing is known
         if reported is not None:
             return len(belief.values) > 1 and belief.is_flat and all(output.is_flat for output in reported.beliefs)
         return (belief.is_flat and len(belief.values) > 1) or belief.is_plateau

@@ -34,7 +34,6 @@ from zolal.solvers.auto.measured import Measured
 
 VANISHING = 1e-145  # differences of values whose squares are hardly numbers
 PLATEAU = 0.1  # lengths: how far away equal values say that f has steps
-NEVER = 1 << 40  # more values than will ever come
 SAME_PLACE = 9  # decimals of a length to which points are the same
 
 
@@ -55,7 +54,8 @@ class Quadratic:
     noise, which stays when they are far away and forgotten. centre, length: the frame of a. scales: of the prior. built: how many of the
     rows were factorised at once; those after them were added one by one, so that a belief that is read from a file has the same bits.
     unsearched: the values that have come since the scales were last looked for. least: the least rho, which is that of rounding.
-    grain: what all values are multiples of, 0 where there is no such thing.
+    grain: what all values are multiples of, 0 where there is no such thing. foreseen: how many of the values are forecasts, which say
+    nothing of scales and amplitude; None where such do not count as values.
     """
 
     points: np.ndarray
@@ -69,6 +69,7 @@ class Quadratic:
     unsearched: int = 0
     least: float = 1.0
     grain: float = 0.0
+    foreseen: int | None = None
     _kept: "Factor | None" = field(default=None, init=False, repr=False)
 
     @classmethod
@@ -90,6 +91,7 @@ class Quadratic:
             weights=np.append(self.weights, float(len(values))),
             repeats=self.repeats.seen(values) if len(values) > 1 else self.repeats,
             unsearched=self.unsearched + 1,
+            foreseen=None if self.foreseen is None else self.foreseen + 1,
         )
         if new.is_exact == self.is_exact:  # else other columns are needed
             factor = self._factor
@@ -103,11 +105,15 @@ class Quadratic:
         scales = seen.scales._replace(noise=min(max(share, self.least), 1.0)) if self.is_exact else seen.scales
         return replace(seen, scales=scales, built=len(seen.values), grain=0.0, unsearched=len(seen.values)).fitted()
 
-    def as_it_is(self) -> "Quadratic":
-        """The same belief, which looks for no other scales however many values come."""
-        kept = replace(self, unsearched=-NEVER)
-        object.__setattr__(kept, "_kept", self._kept)
-        return kept
+    def foreseeing(self) -> "Quadratic":
+        """The same belief, for which all values that come are forecasts. Where no values differ yet it knows no noise either."""
+        if self.foreseen is not None:
+            return self
+        if self.is_flat:
+            return replace(self, foreseen=0, least=EPS)
+        new = replace(self, foreseen=0)
+        object.__setattr__(new, "_kept", self._kept)
+        return new
 
     def moved(self, centre: np.ndarray, length: float) -> "Quadratic":
         """In another frame, of the nearest points alone, and with scales that fit them."""
@@ -170,7 +176,7 @@ class Quadratic:
     @cached_property
     def is_plateau(self) -> bool:
         """Whether, about one length away, equal values lie in all directions that were looked at: f has steps, and the centre is on one."""
-        if not self.is_exact:
+        if not self.is_exact or self.foreseen:
             return False
         there = np.einsum("ij,ij->i", self._offsets, self._offsets) >= PLATEAU**2
         same = there & (self.values == self.value_there)
@@ -195,7 +201,7 @@ class Quadratic:
     def fitted(self) -> "Quadratic":
         """With the likeliest scales among neighbours, looked for again whenever an eighth of the values is new."""
         number = len(self.values)
-        if self.unsearched < min(CONSTANTS.search_share * number, self.dimension + 1.0):
+        if self.foreseen is not None or self.unsearched < min(CONSTANTS.search_share * number, self.dimension + 1.0):
             return self
         seen = self._grained() if self.is_exact else self._merged()
         number = len(seen.values)
@@ -239,7 +245,7 @@ class Quadratic:
     def amplitude(self) -> float:
         """A; where all values are equal, what rounding may hide."""
         repeats = self.repeats.trusted
-        number = max(len(self.values) - 1 + repeats.number, 1)
+        number = max(len(self.values) - 1 - (self.foreseen or 0) + repeats.number, 1)
         return max((self._factor.square + repeats.square / self._rho) / number, self.rounding**2 / max(self._rho, 1.0))
 
     @property

@@ -88,9 +88,9 @@ class Reported:
         """In the frame of a centre and a length; same: whether it is about the old one."""
         return self._each(lambda j, belief: belief.fitted() if same and not belief.is_full else belief.moved(centre, length))
 
-    def as_it_is(self) -> "Reported":
-        """With beliefs that look for no other scales."""
-        return self._each(lambda j, belief: belief.as_it_is())
+    def foreseeing(self) -> "Reported":
+        """For which all values that come are forecasts."""
+        return self._each(lambda j, belief: belief.foreseeing())
 
     def foretold(self, point: np.ndarray) -> np.ndarray:
         """What an evaluation is believed to report."""

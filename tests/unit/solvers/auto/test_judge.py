@@ -27,7 +27,7 @@ def state_with(trial, noise=0.0, radius=0.3):
 
     belief = Quadratic.start(np.zeros(2), f(np.zeros(2)), radius)
     if noise:
-        belief = belief.repeated(np.array([f(np.zeros(2)) for _ in range(3)]))
+        belief = belief.repeated(np.zeros(2), np.array([f(np.zeros(2)) for _ in range(3)]))
     for point in 0.3 * rng.standard_normal((14, 2)):
         belief = belief.told(point, np.array([f(point)])).fitted()
     return replace(Modelled().init(problem, np.zeros(2), 0), belief=belief, trial=trial, radius=radius, asked=STEP)
@@ -52,7 +52,7 @@ def test_noise_as_large_as_the_gain_says_nothing_of_how_good_the_forecast_was():
 
 def test_a_value_that_comes_again_says_that_there_is_no_noise():
     state = replace(state_with(None), repeats=1)
-    after = repeated(state, one(state.belief.value_there))
+    after = repeated(state, state.belief.centre, one(state.belief.value_there))
     assert after.is_repeated
     assert after.repeats == 0
     assert after.belief is state.belief
@@ -60,11 +60,11 @@ def test_a_value_that_comes_again_says_that_there_is_no_noise():
 
 def test_another_value_at_the_same_point_is_noise_and_two_more_are_asked_for():
     state = replace(state_with(None), repeats=1)
-    after = repeated(state, one(state.belief.value_there + 0.1))
+    after = repeated(state, state.belief.centre, one(state.belief.value_there + 0.1))
     assert after.is_repeated
     assert after.repeats == 2
     assert not after.belief.is_exact
-    more = repeated(after, after.belief.value + np.array([0.1, -0.1]))
+    more = repeated(after, after.belief.centre, after.belief.value + np.array([0.1, -0.1]))
     assert more.repeats == 0
     assert more.belief.repeats.number == 3
 
@@ -72,11 +72,11 @@ def test_another_value_at_the_same_point_is_noise_and_two_more_are_asked_for():
 @pytest.mark.parametrize("value", [np.nan, 1e300])
 def test_a_value_that_does_not_come_again_changes_no_belief(value):
     state = replace(state_with(None), repeats=1)
-    after = repeated(state, one(value))
+    after = repeated(state, state.belief.centre, one(value))
     assert after.belief is state.belief
     assert (after.repeats, after.unanswered, after.is_repeated) == (0, 1, False)
-    noisy = repeated(state, one(state.belief.value_there + 0.1))
-    assert repeated(noisy, np.array([value, value])).belief is noisy.belief
+    noisy = repeated(state, state.belief.centre, one(state.belief.value_there + 0.1))
+    assert repeated(noisy, noisy.belief.centre, np.array([value, value])).belief is noisy.belief
 
 
 def test_a_short_step_that_gains_as_foretold_leaves_the_radius():

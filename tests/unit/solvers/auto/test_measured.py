@@ -174,7 +174,7 @@ def drawn(d, n, noise, third, seed):
         return a @ slope + 0.5 * a @ hessian @ a + np.einsum("ijk,i,j,k", cubes, a, a, a) + noise * rng.standard_normal()
 
     points = sphere(d, n, (1.0, 0.5), seed)
-    belief = Quadratic.start(points[0], f(points[0]), 1.0).repeated(np.array([f(points[0]) for _ in range(3)]))
+    belief = Quadratic.start(points[0], f(points[0]), 1.0).repeated(points[0], np.array([f(points[0]) for _ in range(3)]))
     for i, point in enumerate(points[1:]):
         belief = belief.told(point, np.array([f(point) for _ in range(2 if i % 8 == 0 else 1)]))
     for _ in range(3):

@@ -156,7 +156,7 @@ def test_four_values_at_one_point_pin_the_noise():
     right = 0
     for seed in range(200):
         values = 7.0 + 0.2 * np.random.default_rng(seed).standard_normal(4)
-        belief = Quadratic.start(np.zeros(3), values[0], 1.0).repeated(values[1:])
+        belief = Quadratic.start(np.zeros(3), values[0], 1.0).repeated(np.zeros(3), values[1:])
         right += 1 / 3 <= belief.noise / 0.2 <= 3.0
     assert right >= 181
 
@@ -171,7 +171,7 @@ def test_noise_is_found_within_a_factor_of_three_after_some_values(noise):
             return float(np.sum((x - 0.3) ** 2)) + noise * rng.standard_normal()
 
         start = np.zeros(3)
-        belief = Quadratic.start(start, f(start), 0.5).repeated(np.array([f(start) for _ in range(3)]))
+        belief = Quadratic.start(start, f(start), 0.5).repeated(start, np.array([f(start) for _ in range(3)]))
         for point in 0.5 * rng.standard_normal((30, 3)):
             belief = belief.told(point, np.array([f(point)])).fitted()
         right += 1 / 3 <= belief.noise / noise <= 3.0
@@ -182,7 +182,7 @@ def test_values_have_noise_once_one_point_has_given_two():
     belief = Quadratic.start(np.zeros(2), 1.5, 0.1)
     assert belief.is_exact
     assert belief.value == 1.5
-    noisy = belief.repeated(np.array([1.7]))
+    noisy = belief.repeated(belief.centre, np.array([1.7]))
     assert not noisy.is_exact
     assert noisy.value == pytest.approx(1.6)
     assert noisy.noise == pytest.approx(0.2 / math.sqrt(2.0))
@@ -197,7 +197,7 @@ def test_noise_that_shows_late_is_found_as_large_as_noise_that_shows_first():
     belief = Quadratic.start(np.zeros(3), f(np.zeros(3)), 0.5)
     for point in 0.5 * rng.standard_normal((30, 3)):
         belief = belief.told(point, np.array([f(point)])).fitted()
-    late = belief.repeated(np.array([f(np.zeros(3)) for _ in range(3)]))
+    late = belief.repeated(belief.centre, np.array([f(np.zeros(3)) for _ in range(3)]))
     assert not late.is_exact
     assert len(late.values) == len(belief.values)
     assert 1 / 3 <= late.noise / 0.05 <= 3.0
@@ -207,7 +207,7 @@ def test_what_looked_like_a_grain_is_none_once_there_is_noise():
     points = np.random.default_rng(1).standard_normal((12, 2))
     belief = belief_of(points, np.round(points @ [1.0, 2.0], 1), centre=points[0])
     belief = replace(belief, grain=0.1)
-    assert belief.repeated(np.array([belief.value_there + 0.3])).grain == 0.0
+    assert belief.repeated(belief.centre, np.array([belief.value_there + 0.3])).grain == 0.0
 
 
 def test_equal_values_everywhere_are_flat_and_all_numbers_stay_finite():

@@ -27,7 +27,7 @@ def believed(noise=0.0, confidence=0.95, seed=0, outputs=OUTPUTS):
     rng = np.random.default_rng(seed)
     reported = Reported.start(outputs, np.zeros(2), outputs_at(np.zeros(2), rng, noise), 1.0, confidence)
     if noise:
-        reported = reported.repeated(np.array([outputs_at(np.zeros(2), rng, noise) for _ in range(3)]))
+        reported = reported.repeated(np.zeros(2), np.array([outputs_at(np.zeros(2), rng, noise) for _ in range(3)]))
     for point in POINTS:
         reported = reported.told(point, outputs_at(point, rng, noise)[None])
     return reported.settled(np.zeros(2), 1.0, True)
@@ -99,7 +99,7 @@ def test_surprises_make_errors_longer():
 def test_values_that_never_differ_count_once():
     reported = believed().told(np.ones(2), np.tile(outputs_at(np.ones(2)), (2, 1)))
     assert reported.is_exact
-    again = reported.repeated(reported.values[None] + 0.0 * np.ones((2, 1)))
+    again = reported.repeated(reported.beliefs[0].centre, reported.values[None] + 0.0 * np.ones((2, 1)))
     assert again.beliefs[0].is_exact or again.beliefs[0].value_there != reported.values[0]
 
 
