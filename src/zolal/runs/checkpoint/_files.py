@@ -20,7 +20,8 @@ try:
 except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
-UNFINISHED = re.compile(r"\.(run\.json|result\.json|state-\d+\.npz)\.[0-9a-f]{16}\.new")  # what a kill leaves of `replace_file`
+OURS = r"run\.json|result\.json|state-\d+\.npz|(trace|failures|values-\d+)\.jsonl"
+UNFINISHED = re.compile(rf"\.({OURS})\.[0-9a-f]{{16}}\.new")  # what a kill leaves of `replace_file`
 SEAL = "checksum"
 LARGEST = 1 << 32  # bytes of a JSON file; a result of 10^8 variables has half of that
 
