@@ -10,7 +10,7 @@ from zolal.solvers.base import State
 
 FIELDS = ("iteration", "nfev", "stage", "fun", "stationarity", "feasibility", "fun_error", "stationarity_error")
 COUNTS = FIELDS[:3]  # whole numbers
-MOST = 1 << 15  # records of a trace, an even number; a run with more steps keeps every second of them, then every fourth, and so on
+MOST = 1 << 14  # records of a trace, an even number; a run with more steps keeps every second of them, then every fourth, and so on
 
 
 def distance(steps: int) -> int:
