@@ -1,10 +1,11 @@
 """A long run on a Dask cluster: memory of client, scheduler and workers, the size of the run's folder, and how long it takes to resume.
 
 python benchmarks/dask_scale.py                      # 10^6 evaluations
-python benchmarks/dask_scale.py 100000 --directions 64
+python benchmarks/dask_scale.py 100000 --directions 32
 """
 
 import argparse
+import os
 import tempfile
 import time
 from dataclasses import dataclass, field
@@ -76,8 +77,6 @@ def arguments(directions: int) -> dict[str, Any]:
 
 def members(client: Client) -> dict[str, psutil.Process]:
     """The processes of the cluster."""
-    import os
-
     found = {"scheduler": client.run_on_scheduler(os.getpid)}
     found |= {f"worker {i}": pid for i, pid in enumerate(client.run(os.getpid).values())}
     return {name: psutil.Process(pid) for name, pid in found.items()}
@@ -106,11 +105,11 @@ def resumed(client: Client, folder: Path, chosen: dict[str, Any], maxfev: int) -
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("evaluations", type=int, nargs="?", default=10**6)
-    parser.add_argument("--directions", type=int, default=16, help="a step takes four times as many evaluations")
+    parser.add_argument("--directions", type=int, default=8, help="a step takes four times as many evaluations")
     parser.add_argument("--workers", type=int, default=2)
     given = parser.parse_args()
     chosen, maxfev = arguments(given.directions), 10 * given.evaluations
-    local = dict(n_workers=given.workers, threads_per_worker=1, silence_logs=50)
+    local = dict(n_workers=given.workers, threads_per_worker=1, dashboard_address=":0", silence_logs=50)
     with tempfile.TemporaryDirectory() as place, SubprocessCluster(**local) as cluster, Client(cluster) as client:
         client.wait_for_workers(given.workers)
         folder = Path(place) / "run"

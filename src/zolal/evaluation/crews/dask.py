@@ -61,7 +61,7 @@ class DaskCrew(FuturesCrew):
         if self.threads and time.monotonic() >= self.next_scatter:
             self._scatter(parts)
         carried = {number: part for number, part in parts.items() if number not in self.scattered}
-        cargo = Cargo(self.owner, self.outline, (PROBLEM, *self.numbers), carried, indices)
+        cargo = Cargo(self.owner, self.outline, (PROBLEM, *self.numbers), carried, indices, self.patience)
         return self._submit(_answer_scattered, cargo, list(self.scattered), *self.scattered.values())
 
     def _submit(self, function: Callable[..., Any], *given: Any) -> Any:
@@ -74,7 +74,7 @@ class DaskCrew(FuturesCrew):
         values = self._asked(lambda: self.client.gather(finished)) or []
         self.fetched = dict(zip(finished, values, strict=False))
 
-    def outcome(self, future: Any, indices: list[int]) -> list[Answer] | None:
+    def outcome(self, future: Any, indices: list[int]) -> list[Answer]:
         try:
             answers, seconds = self.fetched.pop(future, None) or self.limit(future.result)
         except BaseException as error:  # a cancelled future's error is no Exception

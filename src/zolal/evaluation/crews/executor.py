@@ -49,7 +49,7 @@ class ExecutorCrew(FuturesCrew):
 
     def launch(self, indices: list[int]) -> Any:
         if self.shares_memory:
-            return self.executor.submit(timed_answers, self.problem, self.batch, indices)
+            return self.executor.submit(timed_answers, self.problem, self.batch, indices, self.patience)
         if self.spool is not None and self.spool.parts:
             return self._send(indices, self.spool.parts)
         carried = {number: self.parts[number] for number, count in self.wanted.items() if count > 0}
@@ -59,7 +59,7 @@ class ExecutorCrew(FuturesCrew):
             self.wanted[number] -= 1
         return future
 
-    def outcome(self, future: Any, indices: list[int]) -> list[Answer] | None:
+    def outcome(self, future: Any, indices: list[int]) -> list[Answer]:
         self.carriers.pop(future, None)
         try:
             found = future.result()
@@ -71,7 +71,7 @@ class ExecutorCrew(FuturesCrew):
             under_way = {number for numbers in self.carriers.values() for number in numbers}
             for number in set(found.numbers) - under_way:  # one at a time: it may go to a worker that has the part
                 self.wanted[number] = max(self.wanted[number], 1)
-            return None
+            return []
         answers, seconds = found
         return self.noted([Answer(*answer) for answer in answers], seconds)
 
@@ -81,4 +81,5 @@ class ExecutorCrew(FuturesCrew):
             self.spool.close()
 
     def _send(self, indices: list[int], parts: dict[int, Any]) -> Any:
-        return self.executor.submit(answer_cargo, Cargo(self.owner, self.outline, (PROBLEM, *self.numbers), dict(parts), indices))
+        cargo = Cargo(self.owner, self.outline, (PROBLEM, *self.numbers), dict(parts), indices, self.patience)
+        return self.executor.submit(answer_cargo, cargo)
