@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from zolal.runs.checkpoint._files import damaged, plain, replace_file
-from zolal.runs.checkpoint._safe import NEW, UPDATE, opened, read_from
+from zolal._safe import NEW, UPDATE, opened, read_from, replace_file
+from zolal.runs.checkpoint._files import damaged, plain
 
 LONGEST = 1 << 20  # bytes of a line
 BLOCK = 1 << 20  # bytes that are read at once

@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+from zolal._safe import replace_file
 from zolal.errors import CheckpointError, DamagedError
 from zolal.runs.checkpoint._codec import read_about
-from zolal.runs.checkpoint._files import read_sealed, replace_file, replace_sealed, require_lock
+from zolal.runs.checkpoint._files import read_sealed, replace_sealed, require_lock
 from zolal.runs.checkpoint._lines import encoded, scanned
 from zolal.runs.checkpoint._reading import STATE, VALUES, describes_a_run, numbered, read_described, recorded
 from zolal.runs.checkpoint._trace import line_distance

@@ -24,12 +24,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, final
 
+from zolal._safe import replace_file
 from zolal.errors import CheckpointError, CheckpointWarning
 from zolal.evaluation.faults import Answer
 from zolal.result import Result
 from zolal.runs.checkpoint._codec import read_record, write_record
 from zolal.runs.checkpoint._failures import note_failure
-from zolal.runs.checkpoint._files import damaged, number, replace_file, replace_sealed, require_lock
+from zolal.runs.checkpoint._files import damaged, number, replace_sealed, require_lock
 from zolal.runs.checkpoint._fingerprint import PYTHON, differences, fingerprint
 from zolal.runs.checkpoint._lines import Lines, read_lines
 from zolal.runs.checkpoint._reading import (
