@@ -1,7 +1,7 @@
 """The trace of a run: a record per step, or per so many steps where there are more than anybody looks at."""
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import final
 
 import numpy as np
@@ -48,10 +48,11 @@ class Recorder:
         """Between the steps of two records."""
         return distance(self.steps)
 
-    @property
-    def kept(self) -> list[tuple[float, ...]]:
+    def kept(self) -> Iterator[tuple[float, ...]]:
         """The records at equal distances."""
-        return [(*map(int, record[: len(COUNTS)]), *record[len(COUNTS) :]) for record in self._rows.tolist()]
+        for row in self._rows:
+            record = row.tolist()
+            yield (*map(int, record[: len(COUNTS)]), *record[len(COUNTS) :])
 
     @property
     def _rows(self) -> np.ndarray:

@@ -51,10 +51,10 @@ def test_what_is_kept_is_every_first_second_or_fourth_step_and_the_last(steps):
 def test_a_recorder_that_is_taken_up_again_goes_on_as_it_would_have(steps, where):
     middle = int(where * steps)
     before, whole = recorded(Recorder(), 1, middle), recorded(Recorder(), 1, steps)
-    after = recorded(Recorder(before.kept, before.last, middle), middle + 1, steps)
+    after = recorded(Recorder(before.kept(), before.last, middle), middle + 1, steps)
     for name in FIELDS:
         assert_array_equal(after.trace[name], whole.trace[name])
-    coarser = [record for record in before.kept if record[0] % distance(steps) == 0]  # as a file that was thinned later
+    coarser = [record for record in before.kept() if record[0] % distance(steps) == 0]  # as a file that was thinned later
     again = recorded(Recorder(coarser, before.last, middle), middle + 1, steps)
     assert_array_equal(again.trace["fun"], whole.trace["fun"])
 
@@ -64,4 +64,4 @@ def test_a_recorder_without_steps_has_an_empty_trace():
 
 
 def test_counts_stay_whole_numbers():
-    assert [type(value) for value in recorded(Recorder(), 1, 20).kept[3][:4]] == [int, int, int, float]
+    assert [type(value) for value in next(recorded(Recorder(), 1, 20).kept())[:4]] == [int, int, int, float]

@@ -114,7 +114,7 @@ class RunFolder:
     def _trace(self, recorder: Recorder) -> None:
         if self.apart < recorder.distance:
             self.apart = recorder.distance
-            self.files["trace"].replace(map(as_line, recorder.kept))
+            self.files["trace"].replace(map(as_line, recorder.kept()))
         elif (recorder.steps - 1) % self.apart == 0:
             self.files["trace"].append(as_line(recorder.last))
 
