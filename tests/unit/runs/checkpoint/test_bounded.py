@@ -34,7 +34,7 @@ def fails_often(x, xi):
 
 def run(**arguments):
     options = dict(step_size=0.01, num_directions=4)
-    given = dict(sample=lambda rng: rng.normal(), constraints=SPHERE, on_error="skip", maxfev=900, rng=1, tol=1e-9, options=options)
+    given = dict(sample=lambda rng: rng.normal(), constraints=SPHERE, on_error="skip", maxfev=600, rng=1, tol=1e-9, options=options)
     return zolal.minimize(fails_often, X0, **given | arguments)
 
 
@@ -52,7 +52,7 @@ def test_the_file_has_the_trace_of_the_result_but_for_its_last_step(tmp_path):
 
 
 @pytest.mark.parametrize("interval", [0.0, 1e9], ids=["a state with every batch", "no state but the first"])
-@pytest.mark.parametrize("k", [8, 9, 10, 16, 17, 33])
+@pytest.mark.parametrize("k", [8, 9, 17, 33])
 def test_a_run_that_was_stopped_anywhere_goes_on_to_the_same_bits(tmp_path, monkeypatch, interval, k):
     monkeypatch.setattr(folders, "SHORTEST_INTERVAL", interval)
     monkeypatch.setattr(folders, "SHARE", np.inf)
