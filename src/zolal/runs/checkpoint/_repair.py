@@ -104,7 +104,7 @@ def _trace(folder: Path, steps: int, cut: bool) -> list[str]:
     """The lines of the steps up to the state; later ones are made again as the run hears its values."""
     path = folder / "trace.jsonl"
     seen = list(scanned(path))
-    apart = line_distance(seen) or 1
+    apart = line_distance(seen) or distance(steps)
     apart = apart if steps > apart else distance(steps)  # a single line would not tell how far the next one is
     wanted = -(-steps // apart)  # lines
     found = {line.number: line.content for line in seen if line.content is not None}

@@ -6,7 +6,7 @@ from typing import Any
 
 from zolal.runs.checkpoint._files import damaged, number
 from zolal.runs.checkpoint._lines import Line, read_lines
-from zolal.runs.recording import COUNTS, FIELDS, Recorder
+from zolal.runs.recording import COUNTS, FIELDS, Recorder, distance
 
 
 def as_line(record: Iterable[float]) -> dict[str, Any]:
@@ -33,8 +33,8 @@ def resumed_recorder(path: Path, steps: int, last: tuple[float, ...]) -> tuple[R
     for i, line in enumerate(lines):
         if line.get("iteration") != i * apart or any(type(line.get(name)) is not int for name in COUNTS):
             raise damaged(path, i + 1, f"is not that of step {i * apart}")
-    records = [as_record(line) for line in lines if line["iteration"] < steps]
-    if len(records) < -(-steps // apart):
-        raise damaged(path, None, f"has {len(records)} lines, fewer than the {steps} steps of the state")
+    if len(lines) < -(-steps // apart):
+        raise damaged(path, None, f"has {len(lines)} lines, fewer than the {steps} steps of the state")
+    records = [as_record(line) for line in lines if line["iteration"] < steps and line["iteration"] % distance(steps) == 0]
     covered = lines[-1]["iteration"] + 1 if lines else 0
     return Recorder(records, last or (records[-1] if records else ()), steps), apart, covered

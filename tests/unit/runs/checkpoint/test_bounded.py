@@ -181,3 +181,19 @@ def full_while_a_trace_is_thinned(path):
 @pytest.mark.parametrize("scene", [full_while_lines_are_replaced, full_while_a_trace_is_thinned])
 def test_a_full_disk_leaves_the_old_lines_until_there_is_room(tmp_path, scene):
     in_child(scene, tmp_path / "place")
+
+
+@pytest.mark.parametrize("most", [2, 4])
+def test_a_thinned_trace_that_is_gone_is_made_again_as_far_as_it_can_be(tmp_path, monkeypatch, most):
+    monkeypatch.setattr(recording, "MOST", most)
+    reference = run(checkpoint=tmp_path)
+    (tmp_path / "trace.jsonl").unlink()
+    with pytest.raises(DamagedError, match=r"'trace.jsonl' has 0 lines, fewer than the \d+ steps of the state"):
+        run(checkpoint=tmp_path, resume=True)
+    lost = len(range(0, reference.nit, recording.distance(reference.nit)))
+    assert repair(tmp_path)[0] == f"The trace of {lost} steps was damaged: their objective and residuals are unknown."
+    res = run(checkpoint=tmp_path, resume=True)
+    assert_array_equal(res.trace["iteration"], reference.trace["iteration"])
+    assert_array_equal(res.trace["fun"][lost:], reference.trace["fun"][lost:])
+    assert_array_equal(res.x, reference.x)
+    assert repair(tmp_path) == []
