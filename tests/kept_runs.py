@@ -1,4 +1,7 @@
-"""A small run with a constraint, as the tests of folders make it, and how two results are compared."""
+"""A small run with a constraint, as the tests of folders make it, how two results are compared, and a disk that is full."""
+
+import multiprocessing
+import resource
 
 import numpy as np
 from numpy.testing import assert_array_equal
@@ -8,6 +11,7 @@ import zolal
 from zolal.runs.checkpoint._codec import read_about
 from zolal.runs.checkpoint._lines import read_lines
 
+FORK = multiprocessing.get_context("fork")
 X0 = np.array([0.5, -0.5, 0.25])
 SPHERE = NonlinearConstraint(lambda x: x @ x, 1.0, 1.0, jac=lambda x: 2 * x)
 
@@ -51,3 +55,17 @@ def check_whole(path):
     for file in path.glob("state-*.npz"):
         assert read_about(file)["format"] == 2
     assert not list(path.glob(".*.new"))
+
+
+def limited(size):
+    """Files of this process can no longer grow beyond so many bytes, as on a disk that is full."""
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+
+
+def in_child(function, *args):
+    """Run in a process of its own, whose limits go with it."""
+    child = FORK.Process(target=function, args=args)
+    child.start()
+    child.join()
+    assert child.exitcode == 0

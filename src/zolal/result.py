@@ -106,7 +106,8 @@ class Result(OptimizeResult):  # type: ignore[misc]  # SciPy has no types
     failures: pairs of a way in which evaluations failed and how often they did, retries included.
     names: of the variables, None where they have none; x is then a dict or a Series if x0 was one.
     constraint_names: one per row, in the order of `multipliers`; a constraint with several rows has "name[0]", "name[1]", ...
-    kkt: the KKT measures at x, exact or estimated. trace: a dict of arrays, one entry per step. seed: repeats the run.
+    kkt: the KKT measures at x, exact or estimated. trace: a dict of arrays, one entry per step; of more than 16,384 steps
+    one for every second, fourth, ... and the last. seed: repeats the run.
     stationarity_limit: what the stationarity was to be at most: tol itself, or under method "auto" tol times the largest gradient.
     constraints: a row per constraint with its value, bounds, violation and multiplier. parameters: what the run was given.
 

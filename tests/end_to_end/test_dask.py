@@ -71,6 +71,26 @@ def test_a_client_and_its_executor_give_the_run_of_the_calling_thread(client):
     check_same(solve(client.get_executor()), reference)
 
 
+def held_by_the_scheduler(dask_scheduler):
+    """What is there after a run, and stays for good."""
+    spans = dask_scheduler.extensions["spans"].spans.values()
+    return dict(tasks=len(dask_scheduler.tasks), spans=len(spans), groups=sum(len(span.groups) for span in spans))
+
+
+def test_a_run_leaves_one_record_of_its_tasks_with_the_scheduler_however_many_batches_it_had(client):
+    before = client.run_on_scheduler(held_by_the_scheduler)
+    res = solve(client, maxfev=3000, tol=1e-12)
+    assert res.nit > 50
+    for _ in range(100):
+        after = client.run_on_scheduler(held_by_the_scheduler)
+        if after["tasks"] == before["tasks"]:
+            break
+        time.sleep(0.1)  # what was let go is told to the scheduler a moment later
+    assert after["tasks"] == before["tasks"]
+    assert after["spans"] <= before["spans"] + 2
+    assert after["groups"] <= before["groups"] + 2
+
+
 def solve_and_kill(client, pids, flag, **arguments):
     """After the third step the first evaluation to come kills these workers, its own one last."""
 

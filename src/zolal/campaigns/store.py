@@ -5,15 +5,19 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any, BinaryIO, final
 
-from zolal.errors import InvalidArgumentError
+from zolal._safe import APPEND, READ, opened
+from zolal.errors import CheckpointError, InvalidArgumentError
 
 
 @final
 @dataclass(frozen=True)
 class Store:
-    """Records in `folder/runs.jsonl`. A line that a crash left unfinished is ignored, and the next record starts on a line of its own."""
+    """Records in `folder/runs.jsonl`. A line that a crash left unfinished is ignored, and the next record starts on a line of its own.
+
+    A link in the place of the file is not followed.
+    """
 
     folder: Path
 
@@ -26,7 +30,7 @@ class Store:
         line = json.dumps(record, allow_nan=False) + "\n"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with self.path.open("ab+") as file:
+            with _opened(self.path, APPEND) as file:
                 file.write(b"" if _ends_a_line(file) else b"\n")
                 file.write(line.encode())
                 file.flush()
@@ -38,14 +42,21 @@ class Store:
 
     def records(self) -> Iterator[dict[str, Any]]:
         """All whole records, oldest first."""
-        if not self.path.exists():
+        if not self.path.exists() and not self.path.is_symlink():
             return
-        with self.path.open(encoding="utf-8") as file:
+        with _opened(self.path, READ) as file:
             for line in file:
                 try:
                     yield json.loads(line)
                 except ValueError:
                     continue
+
+
+def _opened(path: Path, how: int) -> BinaryIO:
+    try:
+        return opened(path, how)
+    except CheckpointError as error:
+        raise InvalidArgumentError(str(error)) from error
 
 
 def _ends_a_line(file: Any) -> bool:

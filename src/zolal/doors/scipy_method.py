@@ -17,6 +17,7 @@ from zolal.evaluation.crews import as_crew
 from zolal.evaluation.faults import Answer
 from zolal.result import Result, Status
 from zolal.runs.opened import opened
+from zolal.runs.recording import FIELDS
 from zolal.runs.session import FAILURES, Observer, Session, carry_out
 
 GIVEN_BY_SCIPY = {"fun", "x0", "args", "bounds", "constraints", "callback"}
@@ -134,8 +135,8 @@ class _Watch(Observer):
         """The callback after a step; True where it raises StopIteration."""
         if self.callback is None:
             return False
-        x, records = np.array(to_numpy(state.x)), self.session.recorder.records
-        fun = records[-1][3] if records else state.fun
+        x, last = np.array(to_numpy(state.x)), self.session.recorder.last
+        fun = last[FIELDS.index("fun")] if last else state.fun
         try:
             if self.by_name:
                 step = dict(nit=state.k, nfev=self.session.nfev, maxcv=float(state.feasibility))

@@ -8,6 +8,7 @@ from typing import final
 
 from matplotlib.figure import Figure
 
+from zolal._safe import replace_file
 from zolal.errors import InvalidArgumentError
 from zolal.report._style import styled
 from zolal.tables import Table
@@ -63,10 +64,10 @@ class Report:
 
 
 def save(path: Path, content: str | bytes) -> Path:
-    """Write a file, with its folder; returns its path."""
+    """Write a file, with its folder, in the place of one that is there, which may be a link; returns its path."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        replace_file(path, lambda file: file.write(content.encode() if isinstance(content, str) else content))
     except OSError as error:
         raise InvalidArgumentError(f"`--out` must be a folder that can be written, got {str(path.parent)!r}: {error.strerror}.") from error
     return path

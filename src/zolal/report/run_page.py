@@ -71,7 +71,8 @@ def draw_result(result: Result) -> Figure:
 
 def run_page(record: RunRecord) -> str:
     """The page. Every text that comes from the run is escaped."""
-    return _page(record.path.resolve().name, record, record.failures[-20:], Counter(line["failure"] for line in record.failures))
+    failures = record.earlier_failures + Counter(line["failure"] for line in record.failures)
+    return _page(record.path.resolve().name, record, record.failures[-20:], failures)
 
 
 def _page(name: str, record: RunRecord, last_failures: Any, failures: Counter[str]) -> str:
@@ -84,7 +85,7 @@ def _page(name: str, record: RunRecord, last_failures: Any, failures: Counter[st
         name=name,
         about=record.about,
         result=result,
-        steps=len(trace["iteration"]),
+        steps=int(trace["iteration"][-1]) + 1 if trace["iteration"].size else 0,
         last={name: float(column[-1]) if column.size else math.nan for name, column in trace.items()},
         plots=_plots(record),
         tol=float(record.about["fingerprint"]["tol"]),

@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
 from zolal._checks import require
+from zolal._safe import replace_file
 from zolal.errors import InvalidArgumentError
 from zolal.theory import Constants, Geometry, best_p, settings
 
@@ -33,7 +34,7 @@ def draw_evaluations(path: Path, constants: Constants, rho: float = 1.0, delta: 
             _draw_curve(axes, constants, d, epsilon, rho, delta)
     _label(axes)
     try:
-        figure.savefig(path, dpi=200)
+        replace_file(path, lambda file: figure.savefig(file, format=path.suffix.lower()[1:], dpi=200))
     except OSError as error:
         raise InvalidArgumentError(f"`--plot` must be a file that can be written, got {str(path)!r}: {error.strerror}.") from error
 

@@ -53,8 +53,8 @@ def described(session: Session, rate: float | None) -> str:
     words = [f"{session.nfev:,} of {limit:,} evaluations"]
     if rate:
         words += [f"{rate:,.0f}/s" if rate >= 100 else f"{rate:.3g}/s", f"{_clock((limit - session.nfev) / rate)} left"]
-    if session.recorder.records:
-        _, _, _, fun, stationarity, feasibility, *_ = session.recorder.records[-1]
+    if session.recorder.last:
+        _, _, _, fun, stationarity, feasibility, *_ = session.recorder.last
         words += [f"objective {fun:.6g}", f"violation {feasibility:.2g}", f"residual {max(stationarity, feasibility):.2g}"]
     if failed := sum(session.failures.values()):
         words.append(f"{failed:,} failed")

@@ -85,13 +85,17 @@ class Setup:
 @final
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """Where a run stands between two steps. earliest: the step before which its residual is not checked; batches: completed ones."""
+    """Where a run stands between two steps. earliest: the step before which its residual is not checked; batches: completed ones.
+
+    last: the record of the last step.
+    """
 
     state: State
     nfev: int = 0
     earliest: int = 0
     batches: int = 0
     failures: tuple[tuple[str, int], ...] = ()
+    last: tuple[float, ...] = ()
 
 
 class Observer:
@@ -240,7 +244,7 @@ class Session:
     def _recorded(self, state: State, nfev: int, fun: float, stage: int) -> None:
         self.recorder(state, nfev, fun, stage)
         self.spent = nfev
-        self.snapshot = self._here(replace(self.snapshot, state=state))
+        self.snapshot = self._here(replace(self.snapshot, state=state, last=self.recorder.last))
         for observer in self.observers:
             observer.stepped(self)
 

@@ -57,6 +57,40 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path):
         Store(tmp_path / "file").append({})
 
 
+@pytest.mark.parametrize("link", [lambda path, to: path.symlink_to(to), lambda path, to: path.hardlink_to(to)], ids=["symbolic", "hard"])
+def test_a_link_in_the_place_of_the_store_is_not_followed(tmp_path, link):
+    victim, store = tmp_path / "victim", Store(tmp_path / "store")
+    victim.write_bytes(b'{"number": 1}\n')
+    store.folder.mkdir()
+    link(store.path, victim)
+    for action in (lambda: store.append(dict(number=2)), lambda: list(store.records())):
+        with pytest.raises(InvalidArgumentError, match=r"runs.jsonl' (is a symbolic link|has another name, too), .*\.$"):
+            action()
+    assert victim.read_bytes() == b'{"number": 1}\n'
+
+
+def test_a_pipe_in_the_place_of_the_store_does_not_hold_us_up(tmp_path):
+    os.mkfifo(Store(tmp_path).path)
+    for action in (lambda: Store(tmp_path).append(dict(number=2)), lambda: list(Store(tmp_path).records())):
+        with pytest.raises(InvalidArgumentError, match=r"runs.jsonl' is no plain file"):
+            action()
+
+
+def test_two_processes_may_add_to_one_store(tmp_path):
+    children = [multiprocessing.get_context("fork").Process(target=append_hundred, args=(tmp_path, child)) for child in range(2)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join()
+    found = [(record["child"], record["number"]) for record in Store(tmp_path).records()]
+    assert sorted(found) == [(child, number) for child in range(2) for number in range(100)]
+
+
+def append_hundred(folder, child):
+    for number in range(100):
+        Store(folder).append(dict(child=child, number=number, long="x" * 1000))
+
+
 def test_processes_give_the_outcomes_of_one_process_in_order(tmp_path):
     tasks = [task(seed) for seed in (3, 1, 2, 1)]
     alone = Campaign(Store(tmp_path / "a"), 1, "1", silent).complete(tasks)

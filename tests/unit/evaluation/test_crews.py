@@ -17,6 +17,7 @@ import zolal
 from zolal.directions import Rademacher
 from zolal.estimators import QueryBatch
 from zolal.evaluation.crews import ExecutorCrew, ProcessCrew, as_crew
+from zolal.evaluation.crews.base import timed_answers
 from zolal.evaluation.evaluate import evaluate
 from zolal.evaluation.faults import FaultPolicy, Ledger
 from zolal.problem import Problem
@@ -54,6 +55,60 @@ def same(one, other):
     return all(np.array_equal(one[name], other[name], equal_nan=name in ("fun", "fun_error")) for name in names) and all(
         np.array_equal(one.trace[name], other.trace[name], equal_nan=True) for name in one.trace
     )
+
+
+class Rows:
+    """A batch of so many queries; the point of each is its number."""
+
+    def __init__(self, count):
+        self.count, self.bases = count, ()
+
+    def __len__(self):
+        return self.count
+
+    def point(self, i):
+        return np.array([float(i)])
+
+
+def test_a_task_that_has_taken_too_long_leaves_out_what_it_has_not_begun():
+    begun = []
+
+    def slow(x):
+        begun.append(int(x[0]))
+        time.sleep(0.02)
+        return float(x[0])
+
+    answers, seconds = timed_answers(Problem(slow, 1), Rows(50), list(range(50)), patience=0.05)
+    assert [answer.query for answer in answers] == begun == list(range(len(begun)))
+    assert 1 < len(begun) < 10
+    assert seconds >= 0.05
+    one, _ = timed_answers(Problem(slow, 1), Rows(50), [7, 8], patience=0.0)
+    assert [answer.query for answer in one] == [7]  # it always gets on
+    assert len(timed_answers(Problem(slow, 1), Rows(50), list(range(5)))[0]) == 5
+
+
+@pytest.mark.parametrize(("pause", "tasks"), [(0.0, 1), (0.03, 5)])
+def test_cheap_queries_travel_in_one_task_and_those_that_became_slow_are_shared_out(pause, tasks):
+    sizes, begun = [], []
+
+    class Counting(ThreadPoolExecutor):
+        def submit(self, function, problem, batch, indices, *more):
+            sizes.append(len(indices))
+            return super().submit(function, problem, batch, indices, *more)
+
+    def fun(x):
+        begun.append(x[0])
+        time.sleep(pause)
+        return float(x[0])
+
+    with Counting(4) as threads:
+        crew = ExecutorCrew(Problem(fun, 1), threads)
+        crew.seconds = 1e-7  # as batches before have been
+        ledger = Ledger(QueryBatch((np.zeros(1),), 1.0, Rademacher(1, 50)), FaultPolicy())
+        evaluate(crew, ledger)
+    assert ledger.complete
+    assert len(begun) == len(ledger.batch) == sizes[0] == 100
+    assert len(sizes) >= tasks  # what came back after some hundredths of a second, everybody got a share of
 
 
 class Unknown(Executor):

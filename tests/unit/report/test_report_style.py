@@ -14,7 +14,9 @@ from zolal.report import _page
 from zolal.report._style import LOOKS, quantiles, spread
 from zolal.report._writing import duration
 from zolal.report.base import number, save
+from zolal.report.theory_plot import draw_evaluations
 from zolal.tables import Table
+from zolal.theory import Constants
 
 FIGURES = [qcqp.METHODS, (*attack.METHODS, "square"), fairness.METHODS]
 
@@ -121,6 +123,19 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match=r"`--out` must be a folder that can be written, got .*file'"):
         save(tmp_path / "file" / "a.md", "text")
+
+
+def test_files_and_figures_go_into_the_place_of_a_link_and_not_through_it(tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    ones = Constants(L_f=1.0, M_f=1.0, sigma=1.0, M_c=1.0, L_c=1.0, Mbar_c=1.0, beta=1.0, D_X=1.0, Phi_gap=1.0)
+    for name, write in {"a.md": lambda path: save(path, "text"), "p.svg": lambda path: draw_evaluations(path, ones)}.items():
+        (tmp_path / name).symlink_to(victim)
+        write(tmp_path / name)
+        assert victim.read_bytes() == b"precious"
+        assert not (tmp_path / name).is_symlink()
+    assert (tmp_path / "a.md").read_text() == "text"
+    assert b"<svg" in (tmp_path / "p.svg").read_bytes()
 
 
 def test_colours_are_spelled_as_six_digits():

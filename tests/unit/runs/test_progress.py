@@ -17,7 +17,7 @@ def session():
 def test_the_line_tells_evaluations_rate_time_left_objective_violation_and_residual():
     run = session()
     run.spent, run.failures = 250, {"It failed.": 3}
-    run.recorder.records.append((0, 250, 1, 1.25, 0.5, 0.75))
+    run.recorder.last = (0, 250, 1, 1.25, 0.5, 0.75)
     line = progress.described(run, rate=10.0)
     assert line == "250 of 1,000 evaluations  10/s  1:15 left  objective 1.25  violation 0.75  residual 0.75  3 failed"
 

@@ -30,13 +30,17 @@ class Absent(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False)
 class Cargo:
-    """Queries of one batch for one worker. numbers: of the problem and of the base points. parts: those that are sent along."""
+    """Queries of one batch for one worker. numbers: of the problem and of the base points. parts: those that are sent along.
+
+    patience: the seconds after which no more queries are begun.
+    """
 
     owner: str
     outline: Queries  # without base points
     numbers: tuple[int, ...]
     parts: dict[int, Any]
     indices: list[int]
+    patience: float
 
 
 class Spooled(NamedTuple):
@@ -98,7 +102,8 @@ def answer_cargo(cargo: Cargo) -> Any:
         _held.move_to_end((cargo.owner, number))
     while len(_held) > HELD:
         _held.popitem(last=False)
-    answers, seconds = timed_answers(cast(Problem, found[0]), cargo.outline.with_bases(tuple(found[1:])), cargo.indices)
+    batch = cargo.outline.with_bases(tuple(found[1:]))
+    answers, seconds = timed_answers(cast(Problem, found[0]), batch, cargo.indices, cargo.patience)
     return [portable(answer) for answer in answers], seconds
 
 

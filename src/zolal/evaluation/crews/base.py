@@ -80,10 +80,13 @@ def _identical(one: Array, other: Array) -> bool:
     return np.array_equal(a, b)
 
 
-def timed_answers(problem: Problem, batch: Queries, indices: Sequence[int]) -> tuple[list[Answer], float]:
-    """The answers and the seconds that they took."""
+def timed_answers(problem: Problem, batch: Queries, indices: Sequence[int], patience: float = math.inf) -> tuple[list[Answer], float]:
+    """The answers and the seconds that they took. After `patience` seconds no more queries are begun, and the rest is left out."""
     started = time.perf_counter()
-    answers = answer_queries(problem, batch, indices)
+    answers: list[Answer] = []
+    size = len(indices) if problem.vectorized else 1
+    while len(answers) < len(indices) and (not answers or time.perf_counter() - started < patience):
+        answers += answer_queries(problem, batch, indices[len(answers) : len(answers) + size])
     return answers, time.perf_counter() - started
 
 
@@ -92,6 +95,8 @@ class FuturesCrew(ABC):
 
     task_seconds = 0.02  # queries that are quicker than this travel together
     per_worker = 4  # tasks per worker and batch at the least, so that nobody waits long for the last one
+    not_worth = 0.05  # of `task_seconds`: a shorter task takes more time to send than it saves
+    overrun = 2.0  # times `task_seconds`, after which a task gives back what it has not begun: queries may come to take longer
     look_seconds = math.inf  # between two looks at whether there is still anybody to wait for
 
     def __init__(self, problem: Problem, timeout: float | None) -> None:
@@ -114,13 +119,18 @@ class FuturesCrew(ABC):
     @abstractmethod
     def num_workers(self) -> int: ...
 
+    @property
+    def patience(self) -> float:
+        """The seconds after which a task begins no more queries."""
+        return self.overrun * self.task_seconds
+
     @abstractmethod
     def launch(self, indices: list[int]) -> Any:
         """A future for the answers of these queries and their seconds."""
 
     @abstractmethod
-    def outcome(self, future: Any, indices: list[int]) -> list[Answer] | None:
-        """The answers of a future that is done; None where the queries have to be sent again."""
+    def outcome(self, future: Any, indices: list[int]) -> list[Answer]:
+        """The answers of a future that is done, in any order; queries without one are sent again."""
 
     def drop(self, future: Any) -> bool:
         """Give up a future; whether nobody works on it any more."""
@@ -190,13 +200,17 @@ class FuturesCrew(ABC):
         return failed
 
     def _num_tasks(self, count: int) -> int:
-        """Into how many tasks so many queries go: the same number for each worker, none of them much longer than `task_seconds`."""
+        """Into how many tasks so many queries go: the same number for each worker, none of them much longer than `task_seconds`.
+
+        Fewer, where they would be so short that sending them took longer.
+        """
         if self.problem.vectorized:
             return min(count, self.num_workers)
         if self.timeout is not None or self.seconds == 0.0:
             return count  # so that each answer comes as soon as there is one
-        for_each = max(self.per_worker, math.ceil(count * self.seconds / (self.num_workers * self.task_seconds)))
-        return min(count, self.num_workers * for_each)
+        lengths = count * self.seconds / self.task_seconds  # of all of them
+        for_each = max(self.per_worker, math.ceil(lengths / self.num_workers))
+        return min(count, self.num_workers * for_each, max(1, math.ceil(lengths / self.not_worth)))
 
     def _wait(self) -> list[Answer]:
         """The answers of the futures that are done, waiting for the first or for a deadline."""
@@ -215,9 +229,8 @@ class FuturesCrew(ABC):
     def _harvest(self, future: Any) -> list[Answer]:
         indices, _ = self.tasks.pop(future)
         answers = self.outcome(future, indices)
-        if answers is None:
-            self.pending += indices
-            return self._dispatch()
+        answered = {answer.query for answer in answers}
+        self.pending += [i for i in indices if i not in answered]
         return answers
 
     def _overdue(self) -> list[Answer]:

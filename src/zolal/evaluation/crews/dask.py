@@ -1,5 +1,6 @@
 import contextlib
 import time
+import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, final
@@ -23,6 +24,9 @@ class DaskCrew(FuturesCrew):
     Small base points go out with the tasks, which is quicker, and so does everything where there are no workers yet or nothing can be
     scattered. A worker that dies takes nothing with it: Dask runs its tasks elsewhere, and where parts were lost they are scattered again.
     A cluster that is gone, or does not answer, loses queries as a worker that dies does; it raises nothing.
+
+    All tasks are of one group by the first word of their keys. A scheduler keeps a record of each group for good (dask/distributed#7977)
+    and makes a new one where the last task of a group was forgotten; so one task that does nothing is held on to from batch to batch.
     """
 
     task_seconds, per_worker = 0.1, 2  # a task costs client and scheduler some milliseconds
@@ -33,7 +37,7 @@ class DaskCrew(FuturesCrew):
         self.client, self.bases = client, BaseNumbers()
         self.scattered: dict[int, Any] = {}
         self.fetched: dict[Any, Any] = {}
-        self.owner = f"{getattr(client, 'id', 'client')}-{id(self)}"
+        self.owner, self.launched, self.anchor = uuid.uuid4().hex, 0, None
         self.packed, self.threads, self.next_count, self.next_scatter = packed(self.problem), 0, 0.0, 0.0
         self.limit = TimeLimit(CALL_SECONDS if timeout is None else min(timeout, CALL_SECONDS))
 
@@ -48,6 +52,8 @@ class DaskCrew(FuturesCrew):
             self.next_count = time.monotonic() + COUNT_SECONDS
         self.numbers = self.bases.of(batch.bases)
         self.scattered = {number: future for number, future in self.scattered.items() if number in (PROBLEM, *self.numbers)}
+        if self.threads and (self.anchor is None or self.anchor.status not in ("pending", "finished")):
+            self.anchor = self._asked(lambda: self._submit(_nothing))
 
     def launch(self, indices: list[int]) -> Any:
         outline, numbers = needed(self.batch, self.numbers, indices)
@@ -55,8 +61,12 @@ class DaskCrew(FuturesCrew):
         if self.threads and time.monotonic() >= self.next_scatter:
             self._scatter(parts)
         carried = {number: part for number, part in parts.items() if number not in self.scattered}
-        cargo = Cargo(self.owner, outline, (PROBLEM, *numbers), carried, indices)
-        return self.client.submit(_answer_scattered, cargo, list(self.scattered), *self.scattered.values(), pure=False)
+        cargo = Cargo(self.owner, outline, (PROBLEM, *numbers), carried, indices, self.patience)
+        return self._submit(_answer_scattered, cargo, list(self.scattered), *self.scattered.values())
+
+    def _submit(self, function: Callable[..., Any], *given: Any) -> Any:
+        self.launched += 1
+        return self.client.submit(function, *given, key=f"zolal-{self.launched}-{self.owner}", pure=False)
 
     def fetch(self, futures: list[Any]) -> None:
         """In one message, not one each; where a worker died with some of them, `outcome` asks for each by itself."""
@@ -64,7 +74,7 @@ class DaskCrew(FuturesCrew):
         values = self._asked(lambda: self.client.gather(finished)) or []
         self.fetched = dict(zip(finished, values, strict=False))
 
-    def outcome(self, future: Any, indices: list[int]) -> list[Answer] | None:
+    def outcome(self, future: Any, indices: list[int]) -> list[Answer]:
         try:
             answers, seconds = self.fetched.pop(future, None) or self.limit(future.result)
         except BaseException as error:  # a cancelled future's error is no Exception
@@ -88,7 +98,7 @@ class DaskCrew(FuturesCrew):
     def close(self) -> None:
         if self.tasks:
             self._asked(lambda: self.client.cancel(list(self.tasks)))
-        self.tasks = {}
+        self.tasks, self.anchor = {}, None
 
     def _asked(self, question: Callable[[], Any]) -> Any:
         """What the cluster says; None where it does not answer in time, or cannot any more."""
@@ -112,6 +122,10 @@ class DaskCrew(FuturesCrew):
         how = dict(broadcast=True, hash=False, timeout=self.limit.seconds)
         directly = self._asked(lambda: self.client.scatter(part, direct=True, **how))
         return directly or self._asked(lambda: self.client.scatter(part, direct=False, **how))
+
+
+def _nothing() -> None:
+    """In the worker."""
 
 
 def _answer_scattered(cargo: Cargo, numbers: list[int], *parts: Any) -> Any:

@@ -52,19 +52,23 @@ class ExecutorCrew(FuturesCrew):
 
     def launch(self, indices: list[int]) -> Any:
         if self.shares_memory:
-            return self.executor.submit(timed_answers, self.problem, self.batch, indices)
+            return self.executor.submit(timed_answers, self.problem, self.batch, indices, self.patience)
         outline, numbers = needed(self.batch, self.numbers, indices)
         numbers = (PROBLEM, *numbers)
+
+        def send(parts: dict[int, Any]) -> Any:
+            return self.executor.submit(answer_cargo, Cargo(self.owner, outline, numbers, parts, indices, self.patience))
+
         if self.spool is not None and self.spool.parts:
-            return self._send(Cargo(self.owner, outline, numbers, {number: self.spool.parts[number] for number in numbers}, indices))
+            return send({number: self.spool.parts[number] for number in numbers})
         carried = {number: self.parts[number] for number in numbers if self.wanted[number] > 0}
-        future = self._send(Cargo(self.owner, outline, numbers, carried, indices))
+        future = send(carried)
         self.carriers[future] = tuple(carried)
         for number in carried:
             self.wanted[number] -= 1
         return future
 
-    def outcome(self, future: Any, indices: list[int]) -> list[Answer] | None:
+    def outcome(self, future: Any, indices: list[int]) -> list[Answer]:
         self.carriers.pop(future, None)
         try:
             found = future.result()
@@ -76,7 +80,7 @@ class ExecutorCrew(FuturesCrew):
             under_way = {number for numbers in self.carriers.values() for number in numbers}
             for number in set(found.numbers) - under_way:  # one at a time: it may go to a worker that has the part
                 self.wanted[number] = max(self.wanted[number], 1)
-            return None
+            return []
         answers, seconds = found
         return self.noted([Answer(*answer) for answer in answers], seconds)
 
@@ -84,6 +88,3 @@ class ExecutorCrew(FuturesCrew):
         super().close()
         if self.spool is not None:
             self.spool.close()
-
-    def _send(self, cargo: Cargo) -> Any:
-        return self.executor.submit(answer_cargo, cargo)

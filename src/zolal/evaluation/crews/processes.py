@@ -196,16 +196,14 @@ def _serve(problem: Problem, pipe: Any, threads: int) -> None:
     held: dict[int, Any] = {}
     batch: Any = None
     parent = os.getppid()
-    pipe.send_bytes(READY)
-    while True:
-        try:
+    with contextlib.suppress(EOFError, OSError):  # whoever started us is gone, or needs us no more
+        pipe.send_bytes(READY)
+        while True:
             told, indices = pickle.loads(pipe.recv_bytes())
-        except (EOFError, OSError):
-            return
-        if os.getppid() != parent:  # nobody is left to hear what still waits in the pipe
-            return
-        if told is not None:
-            outline, numbers, parts = told
-            held = {number: parts[number] if number in parts else held[number] for number in numbers}
-            batch = outline.with_bases(tuple(held[number] for number in numbers))
-        pipe.send_bytes(pickle.dumps([portable(answer) for answer in answer_queries(problem, batch, indices)]))
+            if os.getppid() != parent:  # nobody is left to hear what still waits in the pipe
+                return
+            if told is not None:
+                outline, numbers, parts = told
+                held = {number: parts[number] if number in parts else held[number] for number in numbers}
+                batch = outline.with_bases(tuple(held[number] for number in numbers))
+            pipe.send_bytes(pickle.dumps([portable(answer) for answer in answer_queries(problem, batch, indices)]))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
+from zolal._safe import replace_file
 from zolal.errors import DataError
 
 # KeyError: no such member; RuntimeError: an encrypted one or an unknown compression; what requests raises is an OSError
@@ -131,11 +132,6 @@ def _reason(error: Exception) -> str:
 
 
 def _kept(content: bytes, target: Path) -> bytes:
-    """The content, written under a name of this process first, so that nobody sees half a file."""
-    partial = target.with_name(f"{target.name}.{os.getpid()}.part")
-    try:
-        partial.write_bytes(content)
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+    """The content, written under another name first, so that nobody sees half a file."""
+    replace_file(target, lambda file: file.write(content))
     return content

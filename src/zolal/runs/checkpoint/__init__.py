@@ -1,6 +1,7 @@
 """Runs in folders: kept so that they can be continued bit for bit, whatever ended them."""
 
-from zolal.runs.checkpoint._files import plain, replace_file, replace_json
+from zolal._safe import replace_file
+from zolal.runs.checkpoint._files import plain, replace_json
 from zolal.runs.checkpoint._reading import RunRecord, read_run
 from zolal.runs.checkpoint._record import constraint_table, plain_record, result_record
 from zolal.runs.checkpoint._repair import repair

@@ -16,10 +16,10 @@ import numpy as np
 from array_api_compat import device, is_array_api_obj, is_numpy_array
 
 from zolal._array import Array, namespace, to_numpy
+from zolal._safe import read_from
 from zolal.errors import CheckpointError, UnsupportedError
 from zolal.problem import SlackForm
 from zolal.runs.checkpoint._files import damaged
-from zolal.runs.checkpoint._safe import read_from
 
 BLOCK = 1 << 20  # bytes that are read at once
 DIGEST_SIZE = 16

@@ -1,44 +1,28 @@
-"""Files that are whole or not there: replaced in one step, with a checksum where they are read again; and the lock of a folder."""
+"""JSON files that are whole or not there, with a checksum where they are read again; and the lock of a folder."""
 
 import contextlib
 import json
 import os
 import re
-import secrets
 import shlex
 import threading
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from zolal._safe import CREATE, opened, read_from, replace_file
 from zolal.errors import CheckpointError, DamagedError
-from zolal.runs.checkpoint._safe import CREATE, NEW, opened, read_from
 
 try:
     import fcntl
 except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
-UNFINISHED = re.compile(r"\.(run\.json|result\.json|state-\d+\.npz)\.[0-9a-f]{16}\.new")  # what a kill leaves of `replace_file`
+OURS = r"run\.json|result\.json|state-\d+\.npz|(trace|failures|values-\d+)\.jsonl"
+UNFINISHED = re.compile(rf"\.({OURS})\.[0-9a-f]{{16}}\.new")  # what a kill leaves of `replace_file`
 SEAL = "checksum"
 LARGEST = 1 << 32  # bytes of a JSON file; a result of 10^8 variables has half of that
-
-
-def replace_file(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Write a file beside the old one, have it reach the disk, and put it in the old one's place, which may be a link."""
-    new = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
-    file = opened(new, NEW)
-    try:
-        with file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(new, path)
-        sync_folder(path.parent)
-    except BaseException:
-        new.unlink(missing_ok=True)
-        raise
 
 
 def replace_json(path: Path, content: Any) -> None:
@@ -85,16 +69,6 @@ def damaged(path: Path, line: int | None, what: str) -> DamagedError:
         f"The checkpoint folder {str(path.parent)!r} is damaged: {where} {what}; "
         f"`zolal repair {shlex.quote(str(path.parent))}` goes back to what is whole."
     )
-
-
-def sync_folder(folder: Path) -> None:
-    """Have the folder's own entries reach the disk, where the system lets us."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def plain(value: Any) -> Any:

@@ -1,15 +1,15 @@
-"""JSON Lines that only grow, each with its number and a checksum: a line is whole, or it is told which one is not."""
+"""JSON Lines, each with its number and a checksum: a line is whole, or it is told which one is not."""
 
 import json
 import os
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from zolal._safe import NEW, UPDATE, opened, read_from, replace_file
 from zolal.runs.checkpoint._files import damaged, plain
-from zolal.runs.checkpoint._safe import NEW, UPDATE, opened, read_from
 
 LONGEST = 1 << 20  # bytes of a line
 BLOCK = 1 << 20  # bytes that are read at once
@@ -73,7 +73,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 class Lines:
-    """A file of lines that grows. What cannot be written waits; a line that could only be begun is cut off again."""
+    """A file of lines that grows, or is replaced. What cannot be written waits; a line that could only be begun is cut off again."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -81,6 +81,7 @@ class Lines:
         self.count, self.length = self._whole()
         self.file.truncate(self.length)
         self.waiting = bytearray()
+        self.anew = False  # whether what waits is to take the place of all lines that are there
         self.unsynced = False
 
     def _whole(self) -> tuple[int, int]:
@@ -97,10 +98,29 @@ class Lines:
         self.waiting += encoded(self.count, line)
         self.flush()
 
+    def replace(self, lines: Iterable[dict[str, Any]]) -> None:
+        """Have these lines in the place of all that there are, in one step."""
+        self.anew, self.count = True, 0
+        self.waiting.clear()
+        for self.count, line in enumerate(lines, 1):
+            self.waiting += encoded(self.count, line)
+        self.flush()
+
     def flush(self) -> None:
         """Hand what waits to the system, which keeps it even if this process is killed."""
-        if not self.waiting:
-            return
+        if self.anew:
+            self._write_anew()
+        elif self.waiting:
+            self._write_on()
+        self.waiting.clear()
+
+    def _write_anew(self) -> None:
+        replace_file(self.path, lambda file: file.write(self.waiting))
+        file = opened(self.path, UPDATE, buffering=0)
+        self.file.close()
+        self.file, self.length, self.anew, self.unsynced = file, len(self.waiting), False, False
+
+    def _write_on(self) -> None:
         try:
             self.file.seek(self.length)
             written = self.file.write(bytes(self.waiting)) or 0
@@ -111,7 +131,6 @@ class Lines:
             self.file.truncate(self.length)
             raise
         self.length += written
-        self.waiting.clear()
         self.unsynced = True
 
     def sync(self) -> None:

@@ -1,14 +1,16 @@
 """Reading a run's folder, also while the run goes on."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from zolal.errors import CheckpointError
+from zolal.runs.checkpoint._failures import parted
 from zolal.runs.checkpoint._files import UNFINISHED, damaged, number, read_json, read_sealed
 from zolal.runs.checkpoint._lines import read_lines, scanned
 from zolal.runs.recording import FIELDS
@@ -22,13 +24,17 @@ KINDS = {"format": int, "created": str, "python": str, "seed": str, "maxfev": in
 @final
 @dataclass(frozen=True, eq=False)
 class RunRecord:
-    """What a folder tells of its run. about: run.json. trace: a column per field. result: None before the run has ended."""
+    """What a folder tells of its run. about: run.json. trace: a column per field. result: None before the run has ended.
+
+    failures: the last ones. earlier_failures: how many there were before those, by what they said.
+    """
 
     path: Path
     about: dict[str, Any]
     trace: dict[str, np.ndarray]
     failures: list[dict[str, Any]]
     result: dict[str, Any] | None
+    earlier_failures: Counter[str] = field(default_factory=Counter)
 
 
 def read_run(path: Any) -> RunRecord:
@@ -38,7 +44,8 @@ def read_run(path: Any) -> RunRecord:
     lines = read_lines(folder / "trace.jsonl")
     trace = {name: np.array([number(line.get(name)) for line in lines]) for name in FIELDS}
     ended = (folder / "result.json").exists()
-    return RunRecord(folder, about, trace, read_lines(folder / "failures.jsonl"), read_sealed(folder / "result.json") if ended else None)
+    earlier, failures = parted(read_lines(folder / "failures.jsonl"))
+    return RunRecord(folder, about, trace, failures, read_sealed(folder / "result.json") if ended else None, earlier)
 
 
 def read_described(folder: Path) -> dict[str, Any]:

@@ -6,12 +6,14 @@ import os
 from pathlib import Path
 from typing import Any
 
+from zolal._safe import replace_file
 from zolal.errors import CheckpointError, DamagedError
 from zolal.runs.checkpoint._codec import read_about
-from zolal.runs.checkpoint._files import read_sealed, replace_file, replace_sealed, require_lock
+from zolal.runs.checkpoint._files import read_sealed, replace_sealed, require_lock
 from zolal.runs.checkpoint._lines import encoded, scanned
 from zolal.runs.checkpoint._reading import STATE, VALUES, describes_a_run, numbered, read_described, recorded
-from zolal.runs.recording import FIELDS
+from zolal.runs.checkpoint._trace import line_distance
+from zolal.runs.recording import FIELDS, distance
 
 
 def repair(path: Any) -> list[str]:
@@ -102,14 +104,17 @@ def _trace(folder: Path, steps: int, cut: bool) -> list[str]:
     """The lines of the steps up to the state; later ones are made again as the run hears its values."""
     path = folder / "trace.jsonl"
     seen = list(scanned(path))
+    apart = line_distance(seen) or distance(steps)
+    apart = apart if steps > apart else distance(steps)  # a single line would not tell how far the next one is
+    wanted = -(-steps // apart)  # lines
     found = {line.number: line.content for line in seen if line.content is not None}
-    lost, whole = [number for number in range(1, steps + 1) if number not in found], len(found) == len(seen)
+    lost, whole = [number for number in range(1, wanted + 1) if number not in found], len(found) == len(seen)
     if not lost and not cut and whole:
         return []
     lines: list[dict[str, Any]] = []
-    for number in range(1, steps + 1):
+    for number in range(1, wanted + 1):
         before = lines[-1] if lines else dict(nfev=0, stage=1)
-        unknown = dict.fromkeys(FIELDS, math.nan) | dict(iteration=number - 1, nfev=before["nfev"], stage=before["stage"])
+        unknown = dict.fromkeys(FIELDS, math.nan) | dict(iteration=(number - 1) * apart, nfev=before["nfev"], stage=before["stage"])
         lines.append(found.get(number) or unknown)
     _rewrite(path, lines)
     if lost:

@@ -3,14 +3,15 @@
 run.json        what the run is: format, versions, and a description of each part by which runs are told apart
 state-N.npz     where it stood after N batches (arrays and JSON; see `_codec`); the last two of them
 values-N.jsonl  every answer from batch N on, since the older of the states: a line is written before the run acts on the answer
-trace.jsonl     one line per step, append-only, for whoever wants to follow the run
-failures.jsonl  one line per evaluation that failed
+trace.jsonl     one line per step, for whoever wants to follow the run; of very many steps one per 2, 4, 8...
+failures.jsonl  one line per evaluation that failed; of many the last ones, and how many there were before
 result.json     the result, once there is one
 lock            keeps a second process out
 
 A run is a function of its values, so state and answers together say all: to continue is to hear the answers again. JSON Lines, because
 a line is whole or it is not there, a file that grows can be read meanwhile by anything, and a float's shortest decimal is exact. Every
-line and every file has a checksum. A folder is known by its run.json, which is the first file to come: a folder that has other
+line and every file has a checksum. None grows without bound: answers are dropped with the states that need them, trace and failures are
+replaced by shorter ones in one step. A folder is known by its run.json, which is the first file to come: a folder that has other
 files and no run.json is somebody's, and nothing in it is touched.
 """
 
@@ -23,11 +24,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, final
 
+from zolal._safe import replace_file
 from zolal.errors import CheckpointError, CheckpointWarning
 from zolal.evaluation.faults import Answer
 from zolal.result import Result
 from zolal.runs.checkpoint._codec import read_record, write_record
-from zolal.runs.checkpoint._files import damaged, number, replace_file, replace_sealed, require_lock
+from zolal.runs.checkpoint._failures import note_failure
+from zolal.runs.checkpoint._files import damaged, number, replace_sealed, require_lock
 from zolal.runs.checkpoint._fingerprint import PYTHON, differences, fingerprint
 from zolal.runs.checkpoint._lines import Lines, read_lines
 from zolal.runs.checkpoint._reading import (
@@ -42,7 +45,8 @@ from zolal.runs.checkpoint._reading import (
     unfinished,
 )
 from zolal.runs.checkpoint._record import result_record
-from zolal.runs.recording import FIELDS, Recorder
+from zolal.runs.checkpoint._trace import as_line, resumed_recorder
+from zolal.runs.recording import Recorder
 from zolal.runs.session import Observer, Session, Setup, Snapshot
 
 GENERATIONS = 2  # states that are kept, so that there is one to go back to
@@ -62,7 +66,7 @@ class RunFolder(Observer):
         self.due = False  # whether a state is wanted as soon as the disk lets us
         self.files: dict[str, Lines] = {}
         self.lock = contextlib.ExitStack()
-        self.traced = 0  # steps in the trace
+        self.traced, self.apart = 0, 1  # the steps that the trace covers, and those between two of its lines
         self.answers: list[Recorded] = []  # to be heard again
         self.about: dict[str, Any] = {}
 
@@ -99,7 +103,7 @@ class RunFolder(Observer):
         if answer.failure is not None:
             line |= {"failure": answer.failure} | {name: getattr(answer, name) for name in KINDS}
             failed = {"iteration": session.state.k, "batch": session.batches, "query": answer.query, "failure": answer.failure}
-            self._guarded(lambda: self.files["failures"].append(failed))
+            self._guarded(lambda: note_failure(self.files["failures"], failed))
         self._guarded(lambda: self.files["values"].append(line))
         if time.monotonic() >= self.next_sync:
             self._guarded(self._sync)
@@ -109,10 +113,17 @@ class RunFolder(Observer):
             self._guarded(lambda: self.files["values"].append({"b": session.batches, "check": session.checking, "more": count}))
 
     def stepped(self, session: Session) -> None:
-        done = session.recorder.records
-        if len(done) > self.traced:
-            self.traced = len(done)
-            self._guarded(lambda: self.files["trace"].append(dict(zip(FIELDS, done[-1], strict=True))))
+        recorder = session.recorder
+        if recorder.steps > self.traced:
+            self.traced = recorder.steps
+            self._guarded(lambda: self._trace(recorder))
+
+    def _trace(self, recorder: Recorder) -> None:
+        if self.apart < recorder.distance:
+            self.apart = recorder.distance
+            self.files["trace"].replace(map(as_line, recorder.kept()))
+        elif (recorder.steps - 1) % self.apart == 0:
+            self.files["trace"].append(as_line(recorder.last))
 
     def ended(self, session: Session, result: Result) -> None:
         self.replaying = False
@@ -176,21 +187,15 @@ class RunFolder(Observer):
         for path, count, line, why in self.answers:
             if line is None:
                 raise damaged(path, count, why)
-        lines = read_lines(self.path / "trace.jsonl")
+        recorder, self.apart, self.traced = resumed_recorder(self.path / "trace.jsonl", snapshot.state.k, snapshot.last)
         read_lines(self.path / "failures.jsonl")  # nothing but whether they are whole
-        self.traced = len(lines)
-        records = [tuple(number(line.get(name)) for name in FIELDS) for line in lines[: snapshot.state.k]]
-        if len(records) < snapshot.state.k:
-            raise damaged(
-                self.path / "trace.jsonl", None, f"has {len(records)} lines, fewer than the {snapshot.state.k} steps of the state"
-            )
         files = numbered(self.path, VALUES)
         self._open(max(files, default=first_file(files, snapshot.batches)))
         if setup.maxfev > about["maxfev"]:
             self.about = about | dict(maxfev=setup.maxfev)
             replace_sealed(self.path / "run.json", self.about)
         self.replaying = True
-        return Session(setup, snapshot, Recorder(records))
+        return Session(setup, snapshot, recorder)
 
     def _snapshot(self, setup: Setup) -> Snapshot:
         """The last state; a run that has none yet stands at its start, if all of its answers are there."""

@@ -112,6 +112,7 @@ class Modelled(Solver[ModelledState]):
         with one_thread():
             if state.flight is None:
                 return self._told(state, rows)
+            state = state.but(k=state.k + 1)
             for slot in np.flatnonzero(~np.isnan(rows[:, 0])).tolist():
                 state = self._landed(state, slot, rows[slot : slot + 1])
             return state
@@ -128,7 +129,7 @@ class Modelled(Solver[ModelledState]):
     def _landed(self, state: ModelledState, slot: int, rows: np.ndarray) -> ModelledState:
         """The same for one of several that are under way."""
         terrain = self._terrain(state)
-        state, query = ahead.told(state.but(k=state.k + 1), slot)
+        state, query = ahead.told(state, slot)
         return self._first(state, rows[0], terrain) if state.belief is None else ahead.landed(state, query, rows, terrain, self)
 
     def _first(self, state: ModelledState, row: np.ndarray, terrain: Terrain) -> ModelledState:

@@ -1,7 +1,6 @@
 """Folders that keep runs: what they refuse, what a full disk does to them, and that no pickle is in them."""
 
 import json
-import multiprocessing
 import resource
 import shutil
 import subprocess
@@ -14,18 +13,16 @@ from numpy.testing import assert_array_equal
 from scipy.optimize import LinearConstraint, NonlinearConstraint
 
 import zolal
-from kept_runs import X0, Counted, bowl, check_same, check_whole, solve
+from kept_runs import X0, Counted, bowl, check_same, check_whole, in_child, limited, solve
 from registry import PROBLEMS, SOLVERS
+from zolal._safe import replace_file
 from zolal.errors import CheckpointError, CheckpointWarning, UnsupportedError
 from zolal.evaluation.evaluate import MapEvaluator
 from zolal.runs.checkpoint import _codec
 from zolal.runs.checkpoint import folder as folders
 from zolal.runs.checkpoint._codec import read_record, write_record
-from zolal.runs.checkpoint._files import replace_file
 from zolal.runs.checkpoint._lines import Lines, encoded, read_lines
 from zolal.runs.session import Snapshot
-
-FORK = multiprocessing.get_context("fork")
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=[f"solver {i}" for i in range(len(SOLVERS))])
@@ -172,20 +169,6 @@ def test_a_folder_that_cannot_be_made_is_an_error_before_anything_is_evaluated(t
         with pytest.raises(CheckpointError, match=r"The checkpoint folder .* cannot be used: "):
             solve(fun, checkpoint=place)
     assert fun.count == 0
-
-
-def limited(size):
-    """Files of this process can no longer grow beyond so many bytes, as on a disk that is full."""
-    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-
-
-def in_child(function, *args):
-    """Run in a process of its own, whose limits go with it."""
-    child = FORK.Process(target=function, args=args)
-    child.start()
-    child.join()
-    assert child.exitcode == 0
 
 
 def full_from_the_start(path):

@@ -17,10 +17,11 @@ from numpy.testing import assert_array_equal
 
 import zolal
 from kept_runs import SPHERE, X0, bowl, check_same, solve
+from zolal._safe import replace_file
 from zolal.errors import CheckpointError, DamagedError
 from zolal.runs.checkpoint import _codec, read_run, repair
 from zolal.runs.checkpoint import folder as folders
-from zolal.runs.checkpoint._files import read_sealed, replace_file, replace_sealed
+from zolal.runs.checkpoint._files import read_sealed, replace_sealed
 from zolal.runs.checkpoint._lines import encoded
 
 CALLS = []

@@ -6,10 +6,11 @@ import shutil
 import pytest
 
 from kept_runs import check_same, solve
+from zolal._safe import replace_file
 from zolal.errors import CheckpointError
 from zolal.report.run_page import write_run_page
 from zolal.runs.checkpoint import read_run, repair
-from zolal.runs.checkpoint._files import locked, replace_file
+from zolal.runs.checkpoint._files import locked
 from zolal.runs.checkpoint._reading import STATE, numbered
 
 

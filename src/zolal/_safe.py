@@ -1,9 +1,10 @@
-"""Opening files of a folder that others may have written to: no link is followed, and nothing but a plain file is opened."""
+"""Files in folders that others may write to: no link is followed, nothing but plain files is opened, and files are replaced in one step."""
 
 import contextlib
 import os
+import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -12,11 +13,12 @@ from zolal.errors import CheckpointError
 CAREFUL = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 READ, UPDATE = os.O_RDONLY, os.O_RDWR
 CREATE, NEW = os.O_RDWR | os.O_CREAT, os.O_RDWR | os.O_CREAT | os.O_EXCL
-MODES = {READ: "rb", UPDATE: "r+b", CREATE: "r+b", NEW: "w+b"}
+APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND
+MODES = {READ: "rb", UPDATE: "r+b", CREATE: "r+b", NEW: "w+b", APPEND: "a+b"}
 
 
 def opened(path: Path, how: int = READ, buffering: int = -1) -> BinaryIO:
-    """The file of this very name, opened to READ, to UPDATE, to CREATE where it is missing, or as a NEW one that was not there."""
+    """The file of this very name, opened to READ, to UPDATE, to CREATE or APPEND to where it may be missing, or as a NEW one."""
     if path.is_symlink():
         raise CheckpointError(f"{str(path)!r} is a symbolic link, which is not followed; remove it, or name the file itself.")
     descriptor = os.open(path, how | CAREFUL, 0o666)
@@ -39,3 +41,29 @@ def read_from(path: Path) -> Iterator[BinaryIO]:
             yield file
     except OSError as error:
         raise CheckpointError(f"{str(path)!r} cannot be read: {error.strerror or error}.") from error
+
+
+def replace_file(path: Path, write: Callable[[BinaryIO], object]) -> None:
+    """Write a file beside the old one, have it reach the disk, and put it in the old one's place, which may be a link."""
+    new = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
+    file = opened(new, NEW)
+    try:
+        with file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(new, path)
+        sync_folder(path.parent)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the folder's own entries reach the disk, where the system lets us."""
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
