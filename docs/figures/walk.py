@@ -7,7 +7,7 @@ DOWN = [
     ("minimize(fun, x0, ...)", "doors/minimize.py: what the user calls"),
     ("prepare(Arguments) -> Setup", "doors/arguments.py: checks, before anything is evaluated"),
     ("opened(setup) -> Session", "runs/opened.py: the folder and the progress line"),
-    ("carry_out(session, crew)", "runs/session.py: until there is no open batch"),
+    ("carry_out(session, crew)", "runs/carrying.py: until there is no open batch"),
     ("conversation(solver, state, rule)", "runs/loop.py: the only loop"),
     ("solver.ask(state) -> batch", "solvers: which points to evaluate"),
     ("evaluate(crew, ledger)", "evaluation/evaluate.py: hands the batch out"),

@@ -49,10 +49,9 @@ def test_the_solution_is_found_whoever_evaluates(workers):
 
 def test_a_dask_cluster_evaluates_as_it_comes():
     distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    local = dict(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50)
+    with distributed.LocalCluster(**local) as cluster, distributed.Client(cluster) as client:
+        client.wait_for_workers(2, timeout=120)
         res = zolal.minimize(uneven, np.zeros(D), workers=client, **asynchronous())
     assert res.success
     assert_allclose(res.x, SOLUTION, atol=2e-3)

@@ -12,9 +12,10 @@ from zolal.evaluation.crews import as_crew
 from zolal.problem import Problem
 from zolal.regularizers import Regularizer
 from zolal.result import Result
+from zolal.runs.carrying import carry_out
 from zolal.runs.checkpoint import constraint_table
 from zolal.runs.opened import opened
-from zolal.runs.session import Setup, carry_out
+from zolal.runs.session import Setup
 from zolal.sets import ConvexSet
 
 

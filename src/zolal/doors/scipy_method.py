@@ -16,9 +16,10 @@ from zolal.errors import InvalidArgumentError, ObjectiveError
 from zolal.evaluation.crews import as_crew
 from zolal.evaluation.faults import Answer
 from zolal.result import Result, Status
+from zolal.runs.carrying import carry_out
 from zolal.runs.opened import opened
 from zolal.runs.recording import FIELDS
-from zolal.runs.session import FAILURES, Observer, Session, carry_out
+from zolal.runs.session import FAILURES, Observer, Session
 
 GIVEN_BY_SCIPY = {"fun", "x0", "args", "bounds", "constraints", "callback"}
 MEANINGLESS = {"gradient", "start", "progress"}  # `jac`, `x0` and `disp` are what SciPy calls them

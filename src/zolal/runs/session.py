@@ -1,7 +1,7 @@
 """One run from its first batch to its result: what `minimize`, `Optimizer` and the command share."""
 
 import math
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -12,7 +12,6 @@ from zolal.constraints import LeastViolation
 from zolal.errors import ObjectiveError
 from zolal.estimators.base import Queries, QueryBatch
 from zolal.estimators.standing import Standing
-from zolal.evaluation.evaluate import Crew, evaluate
 from zolal.evaluation.faults import Answer, Evaluation, FaultPolicy, Ledger, StandingLedger
 from zolal.kkt import KKT
 from zolal.methods import Method
@@ -21,7 +20,6 @@ from zolal.problem import Problem
 from zolal.result import Result, Status
 from zolal.runs.beginning import begun
 from zolal.runs.certify import NOTHING, Certificate, certify, check_batch
-from zolal.runs.interrupts import Interrupts
 from zolal.runs.loop import Outcome, conversation
 from zolal.runs.recording import Recorder
 from zolal.runs.stopping import Callback, Infeasible, MaxEvaluations, MaxIterations, Progress, ResidualBelow, SolverEnds, Stop, StoppingRule
@@ -342,60 +340,6 @@ class Session:
         seen = seen[np.isfinite(seen)]
         value = float(seen[-1]) if seen.size else outcome.fun
         return value + self.setup.problem.regularizer.value(x)
-
-
-def carry_out(session: Session, crew: Crew) -> Result:
-    """Have a crew evaluate every batch of a session; an interrupt from the keyboard ends the run with what it has found."""
-    with Interrupts() as interrupts:
-        try:
-            while session.ledger is not None:
-                try:
-                    if isinstance(session.ledger, StandingLedger):
-                        _attend(session, crew, interrupts.held)
-                        continue
-                    evaluate(crew, session.ledger, session.note, interrupts.held)
-                    interrupts.held(session.settle)()
-                except KeyboardInterrupt:
-                    if session.ledger is not None:
-                        session.ledger.interrupt()
-                        interrupts.ignored(session.settle)()
-        finally:
-            crew.close()
-    return session.result
-
-
-def _attend(session: Session, crew: Crew, held: Callable[..., Any]) -> None:
-    """Have a crew evaluate what is under way, as much at a time as it has workers, until the session wants no more of that kind."""
-    out: set[int] = set()
-
-    @held
-    def take(answers: Iterable[Answer]) -> None:
-        for answer in answers:
-            out.discard(answer.query)
-            session.hear(answer)
-            if session.ledger is not None and session.ledger.end is None:
-                session.settle()
-
-    while (ledger := _standing(session)) is not None and ledger.end is None:
-        if len(ledger.wanted) < crew.num_workers:
-            held(session.more)(crew.num_workers - len(ledger.wanted))
-        if (ledger := _standing(session)) is None:
-            break
-        fresh = [i for i in ledger.wanted if i not in out]
-        if fresh:
-            crew.also(ledger.batch)
-        for i in fresh:
-            crew.submit(i)
-            out.add(i)
-        take(crew.collect())
-    if out:
-        take(crew.cancel())
-    held(session.settle)()
-
-
-def _standing(session: Session) -> StandingLedger | None:
-    """The ledger of what is under way."""
-    return session.ledger if isinstance(session.ledger, StandingLedger) else None
 
 
 def _errors(known: Certified | None, rows: int) -> np.ndarray:

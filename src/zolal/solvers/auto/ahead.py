@@ -2,7 +2,7 @@
 
 What is under way is believed to come as foretold. A forecast changes no mean and only lessens the doubt, so looks go elsewhere; a step that
 is foretold to succeed moves the centre, and the next one begins where it ends. The radius does not grow on belief alone, and scales stay
-as values have made them. A value is judged when it comes: a step by what is foretold of it then, since the centre may have moved.
+as values have made them. A value is judged when it comes; where the centre has moved since, a step is judged by what is foretold of it now.
 """
 
 import itertools
@@ -32,7 +32,7 @@ def extended(state: ModelledState, count: int, terrain: Terrain, planner: Planne
     """With so many more evaluations under way; before the first value there is one, by which the others are planned."""
     flight = _flight(state)
     if state.belief is None:
-        first = UnderWay(0, 0, state.asked, None, state.radius)
+        first = UnderWay(0, 0, state.asked, None, state.asked, state.radius)
         return state if flight.under_way or not count else _with(state, first)
     believed = state
     for query in flight.under_way:
@@ -63,9 +63,7 @@ def landed(state: ModelledState, query: UnderWay, values: np.ndarray, terrain: T
         state = judged(state.but(trial=_trial(state, query, u)), u, values)
     if query.radius > radius:  # a failure of what was planned with a larger radius says nothing of this one
         state = state.but(radius=max(state.radius, radius))
-    assert state.belief is not None
-    again = UnderWay(0, 0, state.belief.centre, None, state.radius, is_repeat=True)
-    flight = replace(flight, owed=flight.owed + state.repeats * (again,))
+    flight = replace(flight, owed=flight.owed + state.repeats * (_again(state),))
     return planner.planned(state.but(repeats=0, flight=flight), terrain)
 
 
@@ -93,10 +91,14 @@ def _with(state: ModelledState, query: UnderWay) -> ModelledState:
 
 def _asked(planned: ModelledState, state: ModelledState) -> UnderWay:
     """What a plan asks for. Of noise it asks where f was evaluated, and not where it is believed to be."""
+    assert planned.belief is not None
+    return _again(state) if planned.repeats else UnderWay(0, 0, planned.asked, planned.trial, planned.belief.centre, planned.radius)
+
+
+def _again(state: ModelledState) -> UnderWay:
+    """The centre once more."""
     assert state.belief is not None
-    if planned.repeats:
-        return UnderWay(0, 0, state.belief.centre, None, state.radius, is_repeat=True)
-    return UnderWay(0, 0, planned.asked, planned.trial, planned.radius)
+    return UnderWay(0, 0, state.belief.centre, None, state.belief.centre, state.radius, is_repeat=True)
 
 
 def _foreseen(state: ModelledState, query: UnderWay, terrain: Terrain, radius: float) -> ModelledState:
@@ -122,11 +124,11 @@ def _foretold(state: ModelledState, u: np.ndarray) -> tuple[float, np.ndarray]:
 
 
 def _trial(state: ModelledState, query: UnderWay, u: np.ndarray) -> Trial | None:
-    """What is foretold of a step now; None where it was none, or is not foretold to gain any more."""
+    """What was foretold of a step; from another centre what is foretold now, None where that is no gain."""
     belief, reported = state.belief, state.reported
     assert belief is not None
-    if query.trial is None:
-        return None
+    if query.trial is None or np.array_equal(query.centre, belief.centre):
+        return query.trial
     value, outputs = _foretold(state, u)
     gain, deviation = state.merit - value, belief.foretold(u).deviation
     if reported is not None:

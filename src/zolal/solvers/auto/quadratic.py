@@ -54,8 +54,7 @@ class Quadratic:
     noise, which stays when they are far away and forgotten. centre, length: the frame of a. scales: of the prior. built: how many of the
     rows were factorised at once; those after them were added one by one, so that a belief that is read from a file has the same bits.
     unsearched: the values that have come since the scales were last looked for. least: the least rho, which is that of rounding.
-    grain: what all values are multiples of, 0 where there is no such thing. foreseen: how many of the values are forecasts, which say
-    nothing of scales and amplitude; None where such do not count as values.
+    grain: what all values are multiples of, or 0. foreseen: how many values are forecasts, which tell nothing of scales; None: none can be.
     """
 
     points: np.ndarray
@@ -109,10 +108,8 @@ class Quadratic:
         """The same belief, for which all values that come are forecasts. Where no values differ yet it knows no noise either."""
         if self.foreseen is not None:
             return self
-        if self.is_flat:
-            return replace(self, foreseen=0, least=EPS)
-        new = replace(self, foreseen=0)
-        object.__setattr__(new, "_kept", self._kept)
+        new = replace(self, foreseen=0, least=EPS if self.is_flat else self.least)
+        object.__setattr__(new, "_kept", None if self.is_flat else self._kept)
         return new
 
     def moved(self, centre: np.ndarray, length: float) -> "Quadratic":
@@ -154,8 +151,8 @@ class Quadratic:
         nearest = np.argsort(distance, kind="stable")
         if self.is_exact:
             return np.sort(nearest[: self.capacity])
-        near = int(np.sum(distance <= CONSTANTS.near * length))
-        return np.sort(nearest[: min(max(2 * self.coefficients, near), self.capacity)])
+        near = max(2 * self.coefficients, int(np.sum(distance <= CONSTANTS.near * length)))
+        return np.sort(nearest[: min(near, self.capacity)])
 
     @property
     def coefficients(self) -> int:
@@ -223,9 +220,9 @@ class Quadratic:
         """With one mean for each point, however often it was evaluated; what its values differ by is noise."""
         places = np.round((self.points - self.centre) / self.length, SAME_PLACE)
         _, first, place = np.unique(places, axis=0, return_index=True, return_inverse=True)
-        place = place.reshape(-1)
         if len(first) == len(places):
             return self
+        place = place.reshape(-1)
         weights = np.bincount(place, self.weights)
         means = np.bincount(place, self.weights * self.values) / weights
         square = float(np.sum(self.weights * (self.values - means[place]) ** 2))
@@ -233,8 +230,6 @@ class Quadratic:
         order = np.argsort(first)
         chosen = first[order]
         return replace(self, points=self.points[chosen], values=means[order], weights=weights[order], repeats=repeats)
-
-    # what the posterior says
 
     @property
     def noise(self) -> float:
@@ -361,7 +356,7 @@ class Quadratic:
 
     def _grained(self) -> "Quadratic":
         """With the grain that the values show, once they have shown one."""
-        found = grain(self.values, self._float_rounding) if self.is_exact and not self.grain else None
+        found = 0.0 if self.grain else grain(self.values, self._float_rounding)
         return replace(self, grain=found) if found else self
 
     @property

@@ -24,12 +24,13 @@ class Trial(NamedTuple):
 
 
 class UnderWay(NamedTuple):
-    """An evaluation that was asked for and has not been told. radius: that it was planned with."""
+    """An evaluation that was asked for and has not been told. centre, radius: those that it was planned with."""
 
     slot: int
     number: int  # of those planned so far
     point: np.ndarray
     trial: Trial | None
+    centre: np.ndarray
     radius: float
     is_repeat: bool = False  # whether it asks for one more value at a point that has one
 
