@@ -229,6 +229,22 @@ def test_a_lot_that_no_limits_allow_says_by_how_much(people):
     assert fair.predict_chance(X).mean() == pytest.approx(0.35)
 
 
+@pytest.mark.parametrize("seed", [0, 3])
+def test_folds_bring_rates_on_fresh_data_nearer_to_their_limits(seed):
+    """With 40 features of noise the small group is known by heart, so that its rates on the rows to fit are not those of fresh rows."""
+    rng, fit, fresh = np.random.default_rng(seed), slice(0, 800), slice(800, 6800)
+    group = (rng.random(6800) < 0.12).astype(int)
+    X = np.column_stack([group, rng.standard_normal((6800, 40))])
+    y = (X[:, 1] - 0.5 * group + 0.8 * rng.standard_normal(6800) > 0).astype(int)
+    gaps = {}
+    for cv in (None, 5):
+        fair = FairClassifier(LogisticRegression(C=100, max_iter=2000), randomize=True, cv=cv, maxfev=30)
+        fair.fit(X[fit], y[fit], sensitive_features=group[fit])
+        gaps[cv] = largest_gap(y[fresh], fair.predict_chance(X[fresh]), group[fresh])
+    assert gaps[None] > 0.1
+    assert gaps[5] < 0.1
+
+
 def test_a_frame_reaches_the_estimator_with_its_columns(people):
     pandas = pytest.importorskip("pandas")
     X, y, group = people
@@ -292,6 +308,7 @@ BAD = {
         dict(constraint=lambda y, groups: (np.ones((1, 600)), 1, 0)),
         r"finite rows and lower <= upper, got limits \[1.\] and \[0.\]",
     ),
+    "cv": (dict(cv="five"), "Expected `cv` as an integer, a cross-validation object"),
     "maxfev": (dict(maxfev=0), "`maxfev` must be a positive integer or None, got 0"),
     "random_state": (dict(random_state="one"), "'one' cannot be used to seed"),
     "metric's value": (dict(metric=lambda y, predicted: np.nan), r"`metric\(y, predictions\)` must return a finite number, got nan"),

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.optimize import Bounds
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
 from sklearn.utils import check_consistent_length, check_random_state, column_or_1d, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -65,10 +66,13 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     maxfev: evaluations of the metric in each round, of which there are at most 6, or 20 for a lot; 20 per variable unless given.
     random_state: an integer, a RandomState or None, for the search and for the lots of `predict`.
     randomize: whether to decide by lot.
+    cv: as in scikit-learn, the folds by which weights are found: on each fold with an estimator that was fitted to the others, so that
+        rates on fresh data are nearer to their limits. Unless given, all is done on the rows that the estimator was fitted to, and the
+        limits hold on these.
 
     classes_, estimator_: as usual. weights_: one per cell; for a lot one row for each classifier. shares_: the chance of each of them.
-    violation_: of the constraint by the predictions on the training data, beyond its limits, 0 where they hold. n_evaluations_: of the
-    metric. result_: of the last run.
+    violation_: of the constraint by the predictions that weights were found by, beyond its limits, 0 where they hold. n_evaluations_: of
+    the metric. result_: of the last run.
 
     >>> X = np.random.default_rng(0).standard_normal((300, 2))
     >>> group = X[:, 1] > 0
@@ -88,6 +92,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         maxfev: int | None = None,
         random_state: Any = 0,
         randomize: bool = False,
+        cv: Any = None,
     ) -> None:
         self.estimator = estimator
         self.constraint = constraint
@@ -96,6 +101,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         self.maxfev = maxfev
         self.random_state = random_state
         self.randomize = randomize
+        self.cv = cv
 
     def fit(self, X: Any, y: Any, sensitive_features: Any = None) -> Self:
         """Fit to rows X with classes y. sensitive_features: the group of each row; one group unless given."""
@@ -113,8 +119,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         rates = as_rates(self.constraint, float(self.tolerance), labels, given)
         metric = self._metric()
         cells, numbers = np.unique(2 * groups + labels, return_inverse=True)
-        self.estimator_ = clone(LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator).fit(X, numbers)
-        search = _Search(self.estimator_.predict_proba(X), numbers, labels, groups, rates, metric, seed, self.maxfev)
+        self.estimator_ = self._fresh().fit(X, numbers)
+        search = _Search(self._probabilities(X, numbers), numbers, labels, groups, rates, metric, seed, self.maxfev)
         start = START * np.where(cells % 2 == 1, 1.0, -1.0)
         if self.randomize:
             self.weights_, self.shares_, self.violation_ = search.lot(start)
@@ -123,6 +129,15 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             self.shares_ = np.ones(1)
         self.n_evaluations_, self.result_ = search.count, search.result
         return self
+
+    def _fresh(self) -> Any:
+        return clone(LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator)
+
+    def _probabilities(self, X: Any, numbers: np.ndarray) -> np.ndarray:
+        """P(cell | x) by which weights are found: of rows that the estimator has seen, or of rows that others had not."""
+        if self.cv is None:
+            return np.asarray(self.estimator_.predict_proba(X))
+        return np.asarray(cross_val_predict(self._fresh(), X, numbers, cv=self.cv, method="predict_proba"))
 
     @available_if(lambda self: not self.randomize)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> np.ndarray:
