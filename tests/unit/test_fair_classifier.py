@@ -201,6 +201,14 @@ def test_a_lot_is_as_good_as_the_best_of_all_lots_among_thresholds(told_groups):
     assert fair.weights_.shape == (fair.shares_.size, 4)
 
 
+def test_a_lot_is_no_worse_than_a_single_classifier(people, fair):
+    X, y, group = people
+    lot = FairClassifier(maxfev=40, randomize=True).fit(X, y, sensitive_features=group)
+    chance = lot.predict_chance(X)
+    assert np.mean(np.where(y == 1, 1 - chance, chance)) <= 1 - fair.score(X, y) + 1e-12
+    assert largest_gap(y, chance, group) <= 0.02 + 1e-9
+
+
 def test_answers_are_drawn_with_their_chances(told_groups):
     X, y, group = told_groups
     fair = FairClassifier(tolerance=0.02, randomize=True, maxfev=20).fit(X, y, sensitive_features=group)
@@ -308,7 +316,7 @@ BAD = {
         dict(constraint=lambda y, groups: (np.ones((1, 600)), 1, 0)),
         r"finite rows and lower <= upper, got limits \[1.\] and \[0.\]",
     ),
-    "cv": (dict(cv="five"), "Expected `cv` as an integer, a cross-validation object"),
+    "cv": (dict(cv="five"), "The 'cv' parameter of cross_val_predict must be"),
     "maxfev": (dict(maxfev=0), "`maxfev` must be a positive integer or None, got 0"),
     "random_state": (dict(random_state="one"), "'one' cannot be used to seed"),
     "metric's value": (dict(metric=lambda y, predicted: np.nan), r"`metric\(y, predictions\)` must return a finite number, got nan"),

@@ -63,7 +63,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     constraint: "equalized_odds", "equal_opportunity" or "demographic_parity", by which rates in any two groups differ by at most
         `tolerance`; or a callable (y, groups) -> (rows, lower, upper), by which lower <= rows @ predictions <= upper, with y of 0 and 1.
     metric: "accuracy", "balanced_accuracy", "f1", or a callable (y, predictions) -> a number to be large, on 0 and 1.
-    maxfev: evaluations of the metric in each round, of which there are at most 6, or 20 for a lot; 20 per variable unless given.
+    maxfev: evaluations of the metric in each round, of which there are at most 6, for a lot 26; 20 per variable unless given.
     random_state: an integer, a RandomState or None, for the search and for the lots of `predict`.
     randomize: whether to decide by lot.
     cv: as in scikit-learn, the folds by which weights are found: on each fold with an estimator that was fitted to the others, so that
@@ -123,7 +123,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         search = _Search(self._probabilities(X, numbers), numbers, labels, groups, rates, metric, seed, self.maxfev)
         start = START * np.where(cells % 2 == 1, 1.0, -1.0)
         if self.randomize:
-            self.weights_, self.shares_, self.violation_ = search.lot(start)
+            self.weights_, self.shares_, self.violation_ = search.lot(start, float(self.tolerance))
         else:
             self.weights_, self.violation_ = search.single(start, float(self.tolerance))
             self.shares_ = np.ones(1)
@@ -249,14 +249,16 @@ class _Search:
         best = min(self.seen, key=lambda one: (self.rates.excess(one.rates), one.loss))
         return best.weights, self.rates.excess(best.rates)
 
-    def lot(self, start: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    def lot(self, start: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray, float]:
         """The weights of some classifiers, the chance of each, and what the expected rates violate the limits by.
 
-        Nobody and everybody, whose rates do not differ, come first. Each round then looks for the classifier that the prices of the best
-        lot so far ask for: from the weights that would be right with the true probabilities, or from the best ones known.
+        What a single one can do comes first, then nobody and everybody, whose rates do not differ. Each round then looks for the classifier
+        that the prices of the best lot so far ask for: from the weights that would be right with the true probabilities, or from the best
+        ones known.
         """
-        for weights in (start, np.full(start.size, -1.0), np.full(start.size, 1.0)):
-            self.tried(weights)
+        self.single(start, tolerance)
+        for constant in (-1.0, 1.0):
+            self.tried(np.full(start.size, constant))
         for _ in range(MOST_ROUNDS):
             lot, number = best_lot(self.seen, self.rates), len(self.seen)
             before = min(self.seen, key=lot.price)
