@@ -50,9 +50,9 @@ def draw(found, path):
         points = np.array([pair[part] for pair in found.values()])
         axes.plot(points[:, 1], points[:, 0], f"{marker}-", color=("tab:blue", "tab:orange")[part], label=label)
     for name, pair in found.items():
-        text, offset = ("no constraint", (12, 8)) if name is None else (f"{name:g}", (-5, -10))
+        text, offset = ("no constraint", (36, 10)) if name is None else (f"{name:g}", (-5, -10))
         axes.annotate(text, pair[0][::-1], xytext=offset, textcoords="offset points", ha="right", fontsize=9)
-    axes.set(xlabel="gap between the groups (equalized odds); numbers are tolerances", ylabel="error", xlim=(-0.02, 0.25))
+    axes.set(xlabel="gap between the groups (equalized odds); numbers are tolerances", ylabel="error", xlim=(-0.02, 0.27))
     axes.legend()
     figure.savefig(path, dpi=100)
 

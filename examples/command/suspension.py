@@ -61,7 +61,7 @@ def draw(simulate, res, tried, path, points=25):
     heights = [[simulate(np.array([k, c]), 1) for k in stiffness] for c in damping]
     figure, axes = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
     levels = axes.contourf(stiffness, damping, heights, levels=np.linspace(1.5, 3.0, 26), cmap="Blues", extend="max")
-    figure.colorbar(levels, label="discomfort on one road")
+    figure.colorbar(levels, label="discomfort on one road", ticks=np.arange(1.5, 3.1, 0.25))
     axes.plot(stiffness, PRICE - stiffness, "k--", label="all the money is spent")
     axes.plot(*tried.T, ".", color="0.35", markersize=3, label=f"{len(tried)} simulations")
     axes.plot(*START, "s", color="tab:orange", label="start")

@@ -95,7 +95,7 @@ def test_every_query_keeps_the_brightness(model):
     attack.generate(IMAGES[:1], LABELS[:1])
     sums = np.concatenate([images.reshape(len(images), -1).sum(axis=1) for images in model.seen])
     assert len(sums) > 2
-    np.testing.assert_allclose(sums, IMAGES[0].sum(dtype=float), atol=1e-3)  # of 256 floats of single precision
+    np.testing.assert_allclose(sums, IMAGES[0].sum(dtype=float), atol=1e-5)  # of 256 floats of single precision
 
 
 def test_a_constraint_may_belong_to_an_image_and_be_a_second_classifier(model):
@@ -144,6 +144,43 @@ def test_channels_last_and_own_answers_are_taken():
     assert attack.success.all()
 
 
+@pytest.mark.parametrize(("norm", "eps"), [(np.inf, 0.3), (2, 3.0)])
+def test_what_a_mask_hides_stays(model, norm, eps):
+    left = np.broadcast_to(np.arange(SIDE) < 10, (SIDE, SIDE))
+    attack = ConstrainedAttack(estimator(model), norm=norm, eps=eps, max_queries=60)
+    changed = attack.generate(IMAGES, LABELS, mask=left)
+    np.testing.assert_array_equal(changed[..., 10:], IMAGES[..., 10:])
+    assert attack.success.sum() >= 15
+
+
+def test_numbers_of_numpy_integers_and_limits_of_each_pixel_are_taken():
+    def darker(images):
+        return Watched()(np.asarray(images, dtype=float) / 255)
+
+    limits = np.zeros((1, SIDE, SIDE)), np.full((1, SIDE, SIDE), 255.0)
+    attack = ConstrainedAttack(estimator(darker, clip_values=limits), eps=np.float32(60), max_queries=np.int64(200))
+    whole = np.round(255 * IMAGES).astype(np.uint8)
+    changed = attack.generate(whole, LABELS.tolist())
+    assert attack.success.all()
+    assert np.abs(changed - whole.astype(float)).max() <= 60 + 1e-4
+    assert changed.max() <= 255
+
+
+def test_scores_are_taken_for_probabilities_once_and_for_all():
+    """Where one batch of scores looks like probabilities by chance, margins would jump."""
+    calls = []
+
+    def scores(images):
+        calls.append(len(images))
+        looks_so = np.tile([0.4, 0.3, 0.2, 0.1], (len(images), 1))
+        return looks_so if len(calls) == 3 else np.tile([5.0, 1.0, -2.0, -9.0], (len(images), 1))
+
+    attack = ConstrainedAttack(estimator(scores), max_queries=6)
+    attack.generate(IMAGES[:1], LABELS[:1])
+    assert not attack.success.any()
+    assert calls == [1] * 6
+
+
 def test_an_image_that_is_wrong_already_takes_one_query(model):
     attack = ConstrainedAttack(estimator(model), eps=0.2)
     changed = attack.generate(IMAGES[:2], (LABELS[:2] + 1) % CLASSES)
@@ -152,6 +189,9 @@ def test_an_image_that_is_wrong_already_takes_one_query(model):
 
 
 BAD = {
+    "norms": (dict(norm=[2]), r"`norm` has to be np.inf, 2 or 1, got \[2\]"),
+    "seed": (dict(seed=-1), "`seed` has to be a nonnegative integer, got -1"),
+    "batch_size": (dict(batch_size=0), "`batch_size` has to be a positive integer, got 0"),
     "norm": (dict(norm=3), "`norm` has to be np.inf, 2 or 1, got 3"),
     "eps": (dict(eps=-1), "`eps` has to be a positive number, got -1"),
     "max_queries": (dict(max_queries=0), "`max_queries` has to be a positive integer, got 0"),
@@ -164,6 +204,32 @@ BAD = {
 def test_a_bad_argument_is_a_value_error(model, given, sentence):
     with pytest.raises(ValueError, match=sentence):
         ConstrainedAttack(estimator(model), **given)
+
+
+BAD_INPUT = {
+    "shape": (dict(x=IMAGES.reshape(20, -1)), r"`x` must be finite numbers, one or more inputs of shape \(1, 16, 16\), got"),
+    "nothing": (dict(x=IMAGES[:0], y=LABELS[:0]), r"got float32 of shape \(0, 1, 16, 16\)"),
+    "missing": (dict(x=np.nan * IMAGES), "`x` must be finite numbers"),
+    "no numbers": (dict(x="image"), "`x` must be finite numbers"),
+    "labels": (dict(y=np.full(20, 7)), "`y` must be 20 labels from 0 to 3, or rows of 4 numbers, got"),
+    "as many labels": (dict(y=LABELS[:3]), "`y` must be 20 labels"),
+    "mask": (dict(mask=np.ones(5)), r"`mask` must broadcast to the shape of x, \(20, 1, 16, 16\), got \(5,\)"),
+}
+
+
+@pytest.mark.parametrize(("given", "sentence"), BAD_INPUT.values(), ids=BAD_INPUT)
+def test_bad_images_and_labels_are_a_value_error(model, given, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        ConstrainedAttack(estimator(model)).generate(**(dict(x=IMAGES, y=LABELS) | given))
+
+
+def test_scores_that_are_no_numbers_and_constraints_that_raise_are_a_value_error(model):
+    broken = estimator(lambda images: np.full((len(images), CLASSES), np.nan))
+    with pytest.raises(ValueError, match="must give finite scores, got nan"):
+        ConstrainedAttack(broken).generate(IMAGES, LABELS)
+    raising = dict(type="eq", fun=lambda delta: {}["no"])
+    with pytest.raises(ValueError, match="In constraint 1 `fun` raised KeyError: 'no'"):
+        ConstrainedAttack(estimator(model), constraint=raising).generate(IMAGES, LABELS)
 
 
 def test_other_bad_input_is_what_art_raises(model):

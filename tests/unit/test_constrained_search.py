@@ -1,12 +1,15 @@
 """A search over hyperparameters under constraints: scikit-learn's own checks, what is fitted, and bad input."""
 
+import os
+import signal
+
 import numpy as np
 import pytest
 
-pytest.importorskip("sklearn.base")
+pytest.importorskip("sklearn.base", reason="needs the extra sklearn: pip install 'zolal[sklearn]'")
 
 from scipy.optimize import NonlinearConstraint
-from scipy.stats import loguniform, randint, uniform
+from scipy.stats import loguniform, poisson, randint, uniform
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
@@ -100,11 +103,34 @@ def test_several_scores_need_one_to_optimise():
         ConstrainedSearchCV(LogisticRegression(max_iter=500), dict(C=loguniform(1, 2)), refit=False, **several).fit(X, y)
 
 
+def test_a_random_state_is_taken_and_the_same_one_gives_the_same_search():
+    found = [
+        ConstrainedSearchCV(Bowl(), SPACE, n_iter=6, cv=2, refit=False, random_state=np.random.RandomState(3)).fit(*DATA).best_params_
+        for _ in range(2)
+    ]
+    assert found[0] == found[1]
+
+
+def test_an_interrupt_is_one():
+    def scoring(estimator, X, y):
+        os.kill(os.getpid(), signal.SIGINT)
+        return 1.0
+
+    with pytest.raises(KeyboardInterrupt):
+        ConstrainedSearchCV(Bowl(), SPACE, n_iter=6, cv=2, scoring=scoring).fit(*DATA)
+
+
 BAD = {
     "list": (dict(param_distributions=dict(a=[1, 2])), "must be a distribution of scipy.stats.*for lists of values use RandomizedSearchCV"),
     "no dict": (dict(param_distributions=[uniform()]), "`param_distributions` must be a dict"),
     "constraints": (dict(constraints=[3]), "`constraints` must be a dict"),
-    "n_iter": (dict(n_iter=0), "got 0"),
+    "n_iter": (dict(n_iter=0), "`n_iter` must be a positive integer, got 0"),
+    "random_state": (dict(random_state="one"), "'one' cannot be used to seed"),
+    "endless": (dict(param_distributions=dict(n=poisson(3))), "must lie between two integers, as randint does"),
+    "unknown name": (
+        dict(constraints={"size": NonlinearConstraint(lambda params: params["m"], 0, 1)}),
+        "In constraint 'size' .*KeyError: 'm'",
+    ),
     "impossible": (dict(constraints={"size": NonlinearConstraint(lambda params: params["n"], 100, 200)}), "satisfy the constraints"),
 }
 

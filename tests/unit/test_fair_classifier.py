@@ -1,15 +1,24 @@
 """A classifier under constraints on rates: scikit-learn's own checks, the rates, the metric, and bad input."""
 
+import copy
+import os
+import signal
+
 import numpy as np
 import pytest
 
-pytest.importorskip("sklearn.base")
+pytest.importorskip("sklearn.base", reason="needs the extra sklearn: pip install 'zolal[sklearn]'")
 
+import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import approx_fprime
+from scipy.optimize import approx_fprime, linprog
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -20,7 +29,7 @@ from zolal.sklearn.fair import METRICS
 
 
 @pytest.mark.filterwarnings("ignore")  # of fits that fail on purpose
-@parametrize_with_checks([FairClassifier(maxfev=6)])
+@parametrize_with_checks([FairClassifier(maxfev=6), FairClassifier(maxfev=6, randomize=True)])
 def test_it_is_an_estimator_of_scikit_learn(estimator, check):
     check(estimator)
 
@@ -151,7 +160,167 @@ def test_the_same_seed_gives_the_same_classifier(people):
     assert_array_equal(*(clone(model).fit(X, y, sensitive_features=group).weights_ for _ in range(2)))
 
 
+@pytest.fixture(scope="module")
+def told_groups():
+    """Rows whose first feature is the group, so that classifiers of the cells are one threshold per group."""
+    rng = np.random.default_rng(3)
+    group = (rng.random(1500) < 0.4).astype(int)
+    signal = rng.standard_normal(1500)
+    y = (signal * np.where(group == 1, 2.0, 0.6) - 0.8 * group + rng.standard_normal(1500) > 0.2).astype(int)
+    return np.column_stack([group, signal]), y, group
+
+
+def best_mixture(scores, y, group, tolerance):
+    """By a linear programme over all thresholds of each group and their lots, the least error under equalized odds."""
+    rates = [
+        [np.array([np.mean(scores[(group == g) & (y == label)] > t) for t in thresholds]) for label in (0, 1)]
+        for g in (0, 1)
+        for thresholds in [np.append(np.unique(scores[group == g]), [-1.0, 2.0])]
+    ]
+    sizes = [[np.sum((group == g) & (y == label)) for label in (0, 1)] for g in (0, 1)]
+    loss = np.concatenate([rates[g][0] * sizes[g][0] - rates[g][1] * sizes[g][1] for g in (0, 1)]) / y.size
+    gaps = np.array([np.concatenate([rates[0][label], -rates[1][label]]) for label in (0, 1)])
+    whole = np.array([np.repeat([1.0, 0.0], [len(r[0]) for r in rates]), np.repeat([0.0, 1.0], [len(r[0]) for r in rates])])
+    found = linprog(loss, np.vstack([gaps, -gaps]), np.full(4, tolerance), whole, [1.0, 1.0])
+    return found.fun + y.mean()
+
+
+def test_a_lot_is_as_good_as_the_best_of_all_lots_among_thresholds(told_groups):
+    X, y, group = told_groups
+    fair = FairClassifier(tolerance=0.02, randomize=True).fit(X, y, sensitive_features=group)
+    single = FairClassifier(tolerance=0.02).fit(X, y, sensitive_features=group)
+    chance = fair.predict_chance(X)
+    error = np.mean(np.where(y == 1, 1 - chance, chance))
+    cells = fair.estimator_.predict_proba(X)
+    scores = np.where(group == 1, cells[:, 3] / (cells[:, 2] + cells[:, 3]), cells[:, 1] / (cells[:, 0] + cells[:, 1]))
+    assert fair.violation_ <= 1e-9
+    assert largest_gap(y, chance, group) <= 0.02 + 1e-9
+    assert error <= best_mixture(scores, y, group, 0.02) + 0.002
+    assert error <= 1 - single.score(X, y) - 0.01  # what deciding by lot is good for, where features tell the group
+    assert fair.shares_.sum() == pytest.approx(1.0)
+    assert fair.weights_.shape == (fair.shares_.size, 4)
+
+
+def test_a_lot_is_no_worse_than_a_single_classifier(people, fair):
+    X, y, group = people
+    lot = FairClassifier(maxfev=40, randomize=True).fit(X, y, sensitive_features=group)
+    chance = lot.predict_chance(X)
+    assert np.mean(np.where(y == 1, 1 - chance, chance)) <= 1 - fair.score(X, y) + 1e-12
+    assert largest_gap(y, chance, group) <= 0.02 + 1e-9
+
+
+def test_answers_are_drawn_with_their_chances(told_groups):
+    X, y, group = told_groups
+    fair = FairClassifier(tolerance=0.02, randomize=True, maxfev=20).fit(X, y, sensitive_features=group)
+    drawn = np.mean([clone_with_state(fair, seed).predict(X) for seed in range(300)], axis=0)
+    assert_allclose(drawn, fair.predict_chance(X), atol=5 * 0.5 / np.sqrt(300))
+    assert_array_equal(fair.predict(X), fair.predict(X))
+    assert not hasattr(fair, "decision_function")
+
+
+def clone_with_state(fair, seed):
+    other = copy.copy(fair)
+    other.random_state = seed
+    return other
+
+
+def test_without_a_lot_a_chance_is_0_or_1(people, fair):
+    X, _, _ = people
+    assert_array_equal(fair.predict_chance(X), fair.predict(X))
+
+
+def test_a_lot_that_no_limits_allow_says_by_how_much(people):
+    X, y, _ = people
+    rows = np.full((2, y.size), 1 / y.size)
+    fair = FairClassifier(constraint=lambda y, groups: (rows, [-np.inf, 0.5], [0.2, 1.0]), randomize=True, maxfev=10).fit(X, y)
+    assert fair.violation_ == pytest.approx(0.15)
+    assert fair.predict_chance(X).mean() == pytest.approx(0.35)
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_folds_bring_rates_on_fresh_data_nearer_to_their_limits(seed):
+    """With 40 features of noise the small group is known by heart, so that its rates on the rows to fit are not those of fresh rows."""
+    rng, fit, fresh = np.random.default_rng(seed), slice(0, 800), slice(800, 6800)
+    group = (rng.random(6800) < 0.12).astype(int)
+    X = np.column_stack([group, rng.standard_normal((6800, 40))])
+    y = (X[:, 1] - 0.5 * group + 0.8 * rng.standard_normal(6800) > 0).astype(int)
+    gaps = {}
+    for cv in (None, 5):
+        fair = FairClassifier(LogisticRegression(C=100, max_iter=2000), randomize=True, cv=cv, maxfev=30)
+        fair.fit(X[fit], y[fit], sensitive_features=group[fit])
+        gaps[cv] = largest_gap(y[fresh], fair.predict_chance(X[fresh]), group[fresh])
+    assert gaps[None] > 0.1
+    assert gaps[5] < 0.1
+
+
+def test_a_frame_reaches_the_estimator_with_its_columns(people):
+    pandas = pytest.importorskip("pandas")
+    X, y, group = people
+    frame = pandas.DataFrame(X, columns=list("abcd")).assign(sex=np.where(group == 1, "f", "m"))
+    columns = make_column_transformer((OneHotEncoder(), ["sex"]), remainder="passthrough")
+    fair = FairClassifier(make_pipeline(columns, LogisticRegression()), maxfev=8)
+    fair.fit(frame, pandas.Series(np.where(y == 1, "yes", "no")), sensitive_features=frame["sex"].astype("category"))
+    assert set(fair.predict(frame)) == {"yes", "no"}
+    assert fair.feature_names_in_.tolist() == [*"abcd", "sex"]
+    with pytest.raises(ValueError, match="feature names should match"):
+        fair.predict(frame[["sex", *"abcd"]])
+
+
+def test_groups_travel_through_scikit_learn(people):
+    X, y, group = people
+    with sklearn.config_context(enable_metadata_routing=True):
+        fair = FairClassifier(constraint="demographic_parity", maxfev=8).set_fit_request(sensitive_features=True)
+        scores = cross_val_score(make_pipeline(StandardScaler(), fair), X, y, cv=2, params=dict(sensitive_features=group))
+    assert scores.min() > 0.6
+
+
+def test_demographic_parity_takes_a_group_with_one_label(people):
+    X, y, _ = people
+    groups = np.where((y == 1) & (X[:, 0] > 0.5), "all of one label", "others")
+    fair = FairClassifier(constraint="demographic_parity", maxfev=10).fit(X, y, sensitive_features=groups)
+    rates = [fair.predict(X)[groups == g].mean() for g in np.unique(groups)]
+    assert abs(rates[0] - rates[1]) <= 0.02
+
+
+def test_an_interrupt_is_one(people):
+    X, y, group = people
+    calls = []
+
+    def metric(y, predicted):
+        calls.append(1)
+        if len(calls) == 4:
+            os.kill(os.getpid(), signal.SIGINT)
+        return np.mean(y == predicted)
+
+    with pytest.raises(KeyboardInterrupt):
+        FairClassifier(metric=metric, maxfev=10).fit(X, y, sensitive_features=group)
+    assert len(calls) <= 5
+
+
+class OwnError(Exception):
+    """Of a user."""
+
+
+def failing(y, predicted):
+    raise OwnError("no such rate")
+
+
+@pytest.mark.parametrize("randomize", [True, False])
+def test_what_a_metric_raises_is_raised(people, randomize):
+    with pytest.raises(OwnError, match="no such rate"):
+        FairClassifier(metric=failing, randomize=randomize).fit(*people[:2])
+
+
 BAD = {
+    "limits": (
+        dict(constraint=lambda y, groups: (np.ones((1, 600)), 1, 0)),
+        r"finite rows and lower <= upper, got limits \[1.\] and \[0.\]",
+    ),
+    "cv": (dict(cv="five"), "The 'cv' parameter of cross_val_predict must be"),
+    "maxfev": (dict(maxfev=0), "`maxfev` must be a positive integer or None, got 0"),
+    "random_state": (dict(random_state="one"), "'one' cannot be used to seed"),
+    "metric's value": (dict(metric=lambda y, predicted: np.nan), r"`metric\(y, predictions\)` must return a finite number, got nan"),
+    "no estimator": (dict(estimator="tree"), "must be a classifier with `predict_proba`, got 'tree'"),
     "constraint": (dict(constraint="fair"), "`constraint` must be one of 'demographic_parity'"),
     "rows": (dict(constraint=lambda y, groups: (np.ones(3), 0, 1)), r"must return \(rows, lower, upper\)"),
     "tolerance": (dict(tolerance=0.0), r"`tolerance` must be a number in \(0, 1\], got 0.0"),
@@ -171,5 +340,9 @@ def test_bad_groups_are_a_value_error(people):
     X, y, _ = people
     with pytest.raises(ValueError, match=r"one group for each of 600 rows, got shape \(3,\)"):
         FairClassifier().fit(X, y, sensitive_features=[1, 2, 3])
-    with pytest.raises(ValueError, match="Every group must have data of both classes"):
+    with pytest.raises(ValueError, match=r"Every group must have data of both classes.*got none of one in 1"):
         FairClassifier().fit(X, y, sensitive_features=y)
+    with pytest.raises(ValueError, match="must name the group of every row, got nan for 1 of them"):
+        FairClassifier().fit(X, y, sensitive_features=np.append(np.ones(599), np.nan))
+    with pytest.raises(ValueError, match="must have groups of one type, got"):
+        FairClassifier().fit(X, y, sensitive_features=np.array(["a", 1] * 300, dtype=object))

@@ -1,18 +1,18 @@
 """A black-box attack on many images at once, each query of which keeps the constraints."""
 
 from dataclasses import replace
+from numbers import Integral, Real
 from typing import Any, final
 
 import numpy as np
 from art.attacks.attack import EvasionAttack
 from art.estimators.classification.classifier import ClassifierMixin
 from art.estimators.estimator import BaseEstimator
-from art.utils import check_and_transform_label_format
 
 from zolal.art._changes import Changes
 from zolal.constraints import as_constraints
 from zolal.directions import Squares
-from zolal.errors import InvalidArgumentError
+from zolal.errors import ConstraintError, InvalidArgumentError
 from zolal.problems.attack import margins
 from zolal.solvers.auto.slopes.constants import CONSTANTS
 from zolal.solvers.auto.slopes.leaps import Leaps
@@ -72,11 +72,17 @@ class ConstrainedAttack(EvasionAttack):  # type: ignore[misc]  # ART has no type
         self._check_params()
 
     def generate(self, x: np.ndarray, y: np.ndarray | None = None, **kwargs: Any) -> np.ndarray:
-        """The changed images. y: true labels, or those to reach where targeted; the classifier's own answers unless given."""
-        images = np.asarray(x, dtype=float).reshape(len(x), -1)
+        """The changed images. y: true labels, or those to reach where targeted; the classifier's own answers unless given.
+
+        mask: as in other attacks, an array that broadcasts to x; what is 0 there stays as it is.
+        """
+        x = self._inputs(x)
+        images = x.astype(float).reshape(len(x), -1)
         labels = self._labels(x, y)
-        changes = self._changes(images, labels)
-        values = self._margins(x, labels)
+        changes = self._changes(x, labels, kwargs.get("mask"))
+        scores = self._scores(x)
+        self._are_probabilities = bool(np.all(scores >= 0.0) and np.allclose(scores.sum(axis=1), 1.0, atol=1e-3))
+        values = self._margins(scores, labels)
         leaps = [Leaps.start(np.zeros(images.shape[1]), float(value)) for value in values]
         self.queries = np.ones(len(x), dtype=int)
         active = np.flatnonzero(values >= 0.0)
@@ -88,7 +94,7 @@ class ConstrainedAttack(EvasionAttack):  # type: ignore[misc]  # ART has no type
             sent, found = active[asked], [point for point in points if point is not None]
             if found:
                 self.queries[sent] += 1
-                values[sent] = self._margins(self._shown(images[sent], np.array(found), x), labels[sent])
+                values[sent] = self._margins(self._scores(self._shown(images[sent], np.array(found), x)), labels[sent])
                 for i, point in zip(sent, found, strict=True):
                     leaps[i] = leaps[i].told(point, float(values[i]))
             active = active[values[active] >= 0.0]
@@ -102,7 +108,10 @@ class ConstrainedAttack(EvasionAttack):  # type: ignore[misc]  # ART has no type
         """
         far, fresh = CONSTANTS.leap * changes.diameter, self._fresh(shape, image, k)
         for weight in EXPLORED:
-            point = changes.restored(leaps.best - far * leaps.model(fresh, weight))
+            try:
+                point = changes.restored(leaps.best - far * leaps.model(fresh, weight))
+            except ConstraintError as error:
+                raise ValueError(str(error)) from error
             if point is None or not np.array_equal(point, leaps.best):
                 return point
         return None
@@ -118,10 +127,17 @@ class ConstrainedAttack(EvasionAttack):  # type: ignore[misc]  # ART has no type
         row: np.ndarray = squares.rows()[0]
         return row.reshape(planes).transpose(1, 2, 0).reshape(-1) if last else row
 
-    def _margins(self, images: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """By how much the label leads, or another one leads where the label is the aim; negative is a success."""
+    def _scores(self, images: np.ndarray) -> np.ndarray:
         scores = np.asarray(self.estimator.predict(images, batch_size=self.batch_size), dtype=float)
-        if np.all(scores >= 0.0) and np.allclose(scores.sum(axis=1), 1.0, atol=1e-3):
+        if scores.ndim != 2 or scores.shape[1] < 2:
+            raise ValueError(f"The classifier must give one score for each of two classes or more, got shape {scores.shape}.")
+        if not np.isfinite(scores).all():
+            raise ValueError(f"The classifier must give finite scores, got {scores[~np.isfinite(scores)][0]}.")
+        return scores
+
+    def _margins(self, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """By how much the label leads, or another one leads where the label is the aim; negative is a success."""
+        if self._are_probabilities:
             scores = np.log(np.maximum(scores, 1e-300))  # probabilities are flat where a model is sure
         lead: np.ndarray = margins(scores, labels)
         return -lead if self.targeted else lead
@@ -130,23 +146,48 @@ class ConstrainedAttack(EvasionAttack):  # type: ignore[misc]  # ART has no type
         """Changed images as the classifier gets them."""
         return np.asarray((images + deltas).astype(np.float32).reshape(-1, *x.shape[1:]))
 
+    def _inputs(self, x: Any) -> np.ndarray:
+        found, shape = np.asarray(x), tuple(self.estimator.input_shape or ())
+        fits = found.ndim > 1 and len(found) > 0 and (None in shape or found.shape[1:] == shape)
+        if not fits or not np.issubdtype(found.dtype, np.number) or not np.isfinite(found).all():
+            raise ValueError(f"`x` must be finite numbers, one or more inputs of shape {shape}, got {found.dtype} of shape {found.shape}.")
+        return found if np.issubdtype(found.dtype, np.floating) else found.astype(np.float32)
+
     def _labels(self, x: np.ndarray, y: np.ndarray | None) -> np.ndarray:
         if y is None:
             if self.targeted:
                 raise ValueError("Target labels `y` need to be provided for a targeted attack.")
             y = self.estimator.predict(x, batch_size=self.batch_size)
-        return np.asarray(np.argmax(check_and_transform_label_format(y, nb_classes=self.estimator.nb_classes), axis=1))
+        given, classes = np.asarray(y), self.estimator.nb_classes
+        if given.shape == (len(x), classes):
+            return np.asarray(np.argmax(given, axis=1))
+        if given.shape not in ((len(x),), (len(x), 1)) or not np.isin(given, np.arange(classes)).all():
+            raise ValueError(
+                f"`y` must be {len(x)} labels from 0 to {classes - 1}, or rows of {classes} numbers, got {given.tolist()!r:.80}."
+            )
+        return given.reshape(-1).astype(int)
 
-    def _changes(self, images: np.ndarray, labels: np.ndarray) -> list[Changes]:
-        low, high = (-np.inf, np.inf) if self.estimator.clip_values is None else self.estimator.clip_values
-        if np.any(images < low) or np.any(images > high):
-            raise ValueError(f"`x` must lie within the classifier's clip_values ({low}, {high}), got {images.min()} to {images.max()}.")
-        norm = NORMS[self.norm]
+    def _changes(self, x: np.ndarray, labels: np.ndarray, mask: Any) -> list[Changes]:
+        clip = (-np.inf, np.inf) if self.estimator.clip_values is None else self.estimator.clip_values
+        if np.any(x < clip[0]) or np.any(x > clip[1]):
+            raise ValueError(f"`x` must lie within the classifier's clip_values {clip}, got {x.min()} to {x.max()}.")
+        lower, upper = (np.asarray(limit - x.astype(float)) for limit in clip)
+        if mask is not None:
+            free = self._free(mask, x.shape)
+            lower, upper = np.where(free, lower, 0.0), np.where(free, upper, 0.0)
+        images, lower, upper = (part.reshape(len(x), -1) for part in (x.astype(float), lower, upper))
         try:
             parts = [as_constraints(self._constraint(image, int(label)), image.size) for image, label in zip(images, labels, strict=True)]
         except InvalidArgumentError as error:
             raise ValueError(str(error)) from error
-        return [Changes(norm, self.eps, low - image, high - image, part) for image, part in zip(images, parts, strict=True)]
+        return [Changes(NORMS[self.norm], float(self.eps), *one) for one in zip(lower, upper, parts, strict=True)]
+
+    @staticmethod
+    def _free(mask: Any, shape: tuple[int, ...]) -> np.ndarray:
+        try:
+            return np.broadcast_to(np.asarray(mask, dtype=float) != 0.0, shape)
+        except (TypeError, ValueError):
+            raise ValueError(f"`mask` must broadcast to the shape of x, {shape}, got {np.shape(mask)}.") from None
 
     def _constraint(self, image: np.ndarray, label: int) -> Any:
         if self.constraint is None:
@@ -155,12 +196,15 @@ class ConstrainedAttack(EvasionAttack):  # type: ignore[misc]  # ART has no type
 
     def _check_params(self) -> None:
         super()._check_params()
-        if self.norm not in NORMS:
+        if not isinstance(self.norm, (Real, str)) or self.norm not in NORMS:
             raise ValueError(f"The argument `norm` has to be np.inf, 2 or 1, got {self.norm!r}.")
-        if not isinstance(self.eps, (int, float)) or not 0 < self.eps < np.inf:
+        if not isinstance(self.eps, Real) or not 0 < self.eps < np.inf:
             raise ValueError(f"The argument `eps` has to be a positive number, got {self.eps!r}.")
-        if not isinstance(self.max_queries, int) or self.max_queries < 1:
-            raise ValueError(f"The argument `max_queries` has to be a positive integer, got {self.max_queries!r}.")
+        for name, least in (("max_queries", 1), ("batch_size", 1), ("seed", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or value < least:
+                kind = "positive" if least else "nonnegative"
+                raise ValueError(f"The argument `{name}` has to be a {kind} integer, got {value!r}.")
         if self.prior not in ("squares", None):
             raise ValueError(f'The argument `prior` has to be "squares" or None, got {self.prior!r}.')
         if not isinstance(self.targeted, bool):

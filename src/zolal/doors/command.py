@@ -1,6 +1,7 @@
 """The door for programs: an objective that is a command, and a problem that a JSON file describes."""
 
 import contextlib
+import errno
 import json
 import math
 import os
@@ -27,6 +28,7 @@ from zolal.naming import Naming
 from zolal.problem import Problem
 
 LAST_WORDS = 300  # characters of what a program that failed wrote to stderr
+HELD = tuple(int(getattr(signal, name)) for name in ("SIGINT", "SIGTERM", "SIGALRM") if hasattr(signal, name))  # Windows has no alarm
 PARTS = ("x0", "bounds", "constraints")
 ROW = ("weights", "lower", "upper")
 
@@ -43,7 +45,8 @@ class Command:
 
     An exit code other than 0, a signal, or no value is a `CommandError`, which `on_error` and `retries` of `minimize` deal with. A value of
     null or nan says that there is none at this point. timeout: the seconds that one call may take; after them the program and all that it
-    has started are ended, which a timeout of `minimize` cannot do.
+    has started are ended; a timeout of `minimize` does that with `workers` alone. Ctrl-C and SIGTERM end them, too, and nothing is left
+    of their files; with `workers` SIGTERM must raise, as it does in `zolal solve`.
 
     >>> zolal.Command("awk -F '[][,]' '{ print $2 * $3 }'")(np.array([3.0, 4.0]))
     12.0
@@ -77,11 +80,14 @@ class Command:
         """The value at x, from one run of the program."""
         if (seed is not None) != self.takes_seed:
             raise TypeError(f"A command takes a seed where it has {{seed}}, got {seed!r} for {self.line!r}.")
-        with tempfile.TemporaryDirectory(prefix="zolal-") as name:
+        with _termination_is_exit(), tempfile.TemporaryDirectory(prefix="zolal-", ignore_cleanup_errors=True) as name:
             folder = Path(name)
             (folder / "input.json").write_text(json.dumps(x if isinstance(x, Mapping) else to_numpy(x).tolist()))
             self._run(folder, self._filled(folder, seed))
-            return _value(folder / "output.json")
+            try:
+                return _value(folder / "output.json")
+            except CommandError as error:
+                raise CommandError(f"{error}{_last_words(folder)}") from None
 
     @property
     def _words(self) -> list[str]:
@@ -103,7 +109,7 @@ class Command:
         with open(folder / "input.json") as given, open(printed, "w") as out, open(folder / "stderr", "w") as errors:
             process: subprocess.Popen[Any] | None = None
             try:
-                with _held_signals():
+                with _held_signals(), _start_explained(words[0]):
                     process = subprocess.Popen(words, stdin=given, stdout=out, stderr=errors, start_new_session=True)
                 code = process.wait(self.timeout)
             except BaseException as reason:
@@ -113,17 +119,57 @@ class Command:
                     raise TimeoutError(too_slow(reason.timeout)) from None
                 raise
         if code:
-            how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-            said = " ".join((folder / "stderr").read_text(errors="replace").split())[-LAST_WORDS:]
-            raise CommandError(f"{words[0]!r} {how}{': ' if said else ''}{said}")
+            how = f"was ended by {_signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
+            raise CommandError(f"{words[0]!r} {how}{_last_words(folder)}")
+
+
+@contextlib.contextmanager
+def _start_explained(program: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        needed = "; a script needs a first line such as #!/bin/sh" if error.errno == errno.ENOEXEC else ""
+        raise CommandError(f"{program!r} cannot be started: {error.strerror}{needed}") from None
+
+
+def _signal_name(number: int) -> str:
+    """Signals of real time have numbers alone."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _last_words(folder: Path) -> str:
+    """The end of what a program wrote to stderr, after a colon."""
+    said = " ".join((folder / "stderr").read_text(errors="replace").split())[-LAST_WORDS:]
+    return f": {said}" if said else ""
+
+
+@contextlib.contextmanager
+def _termination_is_exit() -> Iterator[None]:
+    """SIGTERM, which would end us at once, comes as SystemExit, so that the program and its files do not outlive us."""
+    here = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if here:
+        signal.signal(signal.SIGTERM, _exit)
+    try:
+        yield
+    finally:
+        if here:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _exit(number: int, frame: Any) -> None:
+    signal.signal(number, signal.SIG_IGN)  # once is enough
+    raise SystemExit(128 + number)
 
 
 @contextlib.contextmanager
 def _held_signals() -> Iterator[None]:
-    """Interrupts come at the end and not within, where a program might be started that nobody knows of; other threads get none."""
+    """Interrupts and alarms come at the end and not within, where a program might be started that nobody knows of; threads get none."""
     here = threading.current_thread() is threading.main_thread()
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM) if here}
-    handlers = {number: handler for number, handler in handlers.items() if callable(handler)}
+    held = {number: signal.getsignal(number) for number in HELD if here}
+    handlers = {number: handler for number, handler in held.items() if callable(handler)}
     pending: list[tuple[int, Any]] = []
     for number in handlers:
         signal.signal(number, lambda *arrived: pending.append(arrived))
@@ -132,8 +178,8 @@ def _held_signals() -> Iterator[None]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-    for came, frame in pending:
-        handlers[signal.Signals(came)](came, frame)  # type: ignore[operator, misc]
+        for came, frame in pending:
+            handlers[came](came, frame)
 
 
 def _end_group(process: subprocess.Popen[Any]) -> None:
@@ -148,25 +194,25 @@ def _value(path: Path) -> float:
     try:
         text = path.read_text(errors="replace").strip()
     except FileNotFoundError:
-        raise CommandError("The command wrote no output.") from None
+        raise CommandError("The command wrote no output") from None
     with contextlib.suppress(ValueError):
         return float(text)
     try:
-        found = json.loads(text)
-    except ValueError:
+        found = json.loads(text, parse_int=float)  # an integer of any length
+    except (ValueError, RecursionError):
         found = text
     value = found.get("value", found) if isinstance(found, dict) else found
     if value is None:
         return math.nan
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise CommandError(f'The command must write a number or {{"value": number}}, got {shown(found)}.')
-    return float(value)
+    if not isinstance(value, float):
+        raise CommandError(f'The command must write a number or {{"value": number}}, got {shown(found)}')
+    return value
 
 
 def described_problem(path: Path, command: Command) -> Problem:
     """The problem whose start, bounds and linear constraints a JSON file gives and whose objective is a command."""
     try:
-        told = json.loads(path.read_text())
+        told = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InvalidArgumentError(f"The problem's file must be one that can be read, got {str(path)!r}: {error.strerror}.") from None
     except ValueError as error:

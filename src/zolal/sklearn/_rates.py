@@ -17,9 +17,8 @@ class Rates(NamedTuple):
     lower: np.ndarray
     upper: np.ndarray
 
-    def excess(self, predictions: np.ndarray) -> float:
-        """The largest violation, 0 where there is none."""
-        values = self.rows @ predictions
+    def excess(self, values: np.ndarray) -> float:
+        """The largest violation by these values of the rows, 0 where there is none."""
         return float(np.max(np.maximum(self.lower - values, values - self.upper), initial=0.0))
 
     def moved(self, by: float) -> "Rates":
@@ -37,10 +36,11 @@ def _differences(parts: list[np.ndarray]) -> list[np.ndarray]:
 def _by_label(y: np.ndarray, groups: np.ndarray, labels: tuple[int, ...]) -> np.ndarray:
     rows: list[np.ndarray] = []
     for label in labels:
-        parts = [(groups == group) & (y == label) for group in np.unique(groups)]
-        if not all(part.any() for part in parts):
-            raise ValueError(f"Every group must have data of class {label} (0 is the first of `classes_`) for its rates to be compared.")
-        rows += _differences(parts)
+        parts = {group: (groups == group) & (y == label) for group in np.unique(groups).tolist()}
+        lacking = [group for group, part in parts.items() if not part.any()]
+        if lacking:
+            raise ValueError(f"Every group must have data of both classes for its rates to be compared, got none of one in {lacking[0]!r}.")
+        rows += _differences(list(parts.values()))
     return np.array(rows).reshape(-1, y.size)
 
 
@@ -81,6 +81,8 @@ def as_rates(constraint: object, tolerance: float, y: np.ndarray, groups: np.nda
         raise ValueError(
             f"`constraint(y, groups)` must return (rows, lower, upper) with rows of {y.size} weights, and did not: {error}."
         ) from error
+    if not np.isfinite(rows).all() or not (lower <= upper).all():
+        raise ValueError(f"`constraint(y, groups)` must return finite rows and lower <= upper, got limits {lower} and {upper}.")
     return Rates(rows, lower, upper)
 
 

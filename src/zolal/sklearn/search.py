@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Mapping
+from numbers import Integral
 from typing import Any, final
 
 import numpy as np
@@ -9,7 +10,9 @@ from scipy.optimize import Bounds, NonlinearConstraint
 from sklearn.model_selection._search import BaseSearchCV
 
 from zolal.doors.minimize import minimize
-from zolal.errors import ObjectiveError
+from zolal.errors import ConstraintError, ObjectiveError
+from zolal.result import Status
+from zolal.sklearn._seeds import as_seed
 
 EDGE = 1e-6  # of a distribution: its quantiles at 0 and 1 may be infinite
 MIDDLE = 0.5
@@ -26,7 +29,7 @@ class ConstrainedSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn h
         way downhill over categories.
     constraints: {name: `scipy.optimize.NonlinearConstraint`} whose functions take a dict of the parameters; integers come as real numbers
         there. Known before a fit, as the size of a model, or its memory; nothing is fitted where they do not hold.
-    n_iter: the most candidates that are fitted. random_state: an integer.
+    n_iter: the most candidates that are fitted. random_state: an integer, a RandomState or None.
 
     After `fit` everything is as after `RandomizedSearchCV`, `best_params_` and `cv_results_` included; `result_` is zolal's own.
 
@@ -53,7 +56,7 @@ class ConstrainedSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn h
         cv: Any = None,
         verbose: int = 0,
         pre_dispatch: Any = "2*n_jobs",
-        random_state: int | None = 0,
+        random_state: Any = 0,
         error_score: Any = np.nan,
         return_train_score: bool = False,
     ) -> None:
@@ -75,6 +78,8 @@ class ConstrainedSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn h
 
     def _run_search(self, evaluate_candidates: Callable[..., Any]) -> None:
         """What scikit-learn calls: candidates one after the other, each where zolal wants to look next."""
+        if not isinstance(self.n_iter, Integral) or self.n_iter < 1:
+            raise ValueError(f"`n_iter` must be a positive integer, got {self.n_iter!r}.")
         axes, constraints = self._axes(), self._constraints()
         scores: dict[tuple[Any, ...], float] = {}
         raised: list[Exception] = []  # by scikit-learn, to be raised as it is
@@ -99,14 +104,18 @@ class ConstrainedSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn h
         def relaxed(part: NonlinearConstraint) -> NonlinearConstraint:
             return NonlinearConstraint(lambda x: part.fun(_values(axes, x)), part.lb, part.ub)
 
-        given = dict(maxfev=self.n_iter, rng=self.random_state, retries=0)
+        given = dict(maxfev=self.n_iter, rng=as_seed(self.random_state), retries=0)
         parts = {name: relaxed(part) for name, part in constraints.items()}
         try:
-            self.result_ = minimize(guarded, np.full(len(axes), MIDDLE), bounds=Bounds(0.0, 1.0), constraints=parts, **given)  # type: ignore[arg-type]
+            self.result_ = minimize(guarded, np.full(len(axes), MIDDLE), bounds=Bounds(0.0, 1.0), constraints=parts, **given)
         except ObjectiveError as error:
             raise raised[0] if raised else error from None
+        except ConstraintError as error:
+            raise ValueError(str(error)) from error
         if raised:
             raise raised[0]
+        if self.result_.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
         if not scores:
             raise ValueError(f"No parameters were found that satisfy the constraints: {self.result_.message}")
 
@@ -128,6 +137,8 @@ class ConstrainedSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn h
                     f"`param_distributions[{name!r}]` must be a distribution of scipy.stats, as uniform, loguniform or randint, "
                     f"got {distribution!r}; for lists of values use RandomizedSearchCV."
                 )
+            if _is_whole(distribution) and not np.isfinite(distribution.support()).all():
+                raise ValueError(f"`param_distributions[{name!r}]` must lie between two integers, as randint does, got one without an end.")
         return dict(given)
 
     def _constraints(self) -> dict[str, NonlinearConstraint]:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -48,7 +49,18 @@ def test_names_arrive_as_an_object(tmp_path, echo):
     assert json.loads((tmp_path / "given").read_text()) == {"speed": 2.0, "load": 0.1}
 
 
-VALUES = {"3": 3.0, " -1.25e-3\n": -1.25e-3, '{"value": 0.1, "note": "x"}': 0.1, "1e400": np.inf, "-nan": np.nan, "null": np.nan}
+VALUES = {
+    "1" * 400: np.inf,
+    '{"value": %s}' % ("1" * 5000): np.inf,
+    '{"value": NaN}': np.nan,
+    '{"value": -Infinity}': -np.inf,
+    "3": 3.0,
+    " -1.25e-3\n": -1.25e-3,
+    '{"value": 0.1, "note": "x"}': 0.1,
+    "1e400": np.inf,
+    "-nan": np.nan,
+    "null": np.nan,
+}
 
 
 @pytest.mark.parametrize(("text", "value"), VALUES.items())
@@ -56,7 +68,7 @@ def test_a_value_is_read_as_programs_write_it(tmp_path, echo, text, value):
     np.testing.assert_equal(answer(tmp_path, echo, text), value)
 
 
-@pytest.mark.parametrize("text", ["", "three", "[1, 2]", '{"cost": 3}', '"3"x', "true", '{"value": "3"}'])
+@pytest.mark.parametrize("text", ["", "three", "[1, 2]", '{"cost": 3}', '"3"x', "true", '{"value": "3"}', "[" * 100_000])
 def test_what_is_no_value_is_one_sentence(tmp_path, echo, text):
     with pytest.raises(CommandError, match="must write a number or"):
         answer(tmp_path, echo, text)
@@ -78,12 +90,22 @@ def test_words_of_a_command_are_those_of_a_shell_and_braces_of_others_stay(tmp_p
     [
         ("echo no licence >&2; exit 3", "ended with exit code 3: no licence"),
         ("kill -SEGV $$", "was ended by SIGSEGV"),
+        ("kill -40 $$", "was ended by signal 40"),
         ("true", "The command wrote no output"),
+        ("echo no licence >&2", "The command wrote no output: no licence"),
+        ("echo no licence >&2; echo three > $2", "must write a number or .*, got 'three': no licence"),
     ],
 )
 def test_a_program_that_fails_says_how(tmp_path, body, sentence):
     with pytest.raises(CommandError, match=sentence):
         zolal.Command(f"{script(tmp_path, body)} {{input}} {{output}}")(np.ones(1))
+
+
+def test_a_script_without_its_first_line_says_what_it_lacks(tmp_path):
+    (tmp_path / "simulate").write_text("echo 3\n")
+    (tmp_path / "simulate").chmod(0o755)
+    with pytest.raises(CommandError, match=r"cannot be started: Exec format error; a script needs a first line such as #!/bin/sh"):
+        zolal.Command(str(tmp_path / "simulate"))(np.ones(1))
 
 
 def alive(pid):
@@ -111,6 +133,40 @@ def test_an_interrupt_ends_the_program_and_the_run(tmp_path):
     res = zolal.minimize(zolal.Command(slow), [1.0], maxfev=10, rng=0)
     assert res.status is zolal.Status.INTERRUPTED
     assert ended(int((tmp_path / "child").read_text()))
+
+
+def test_a_timeout_of_minimize_ends_the_programs_of_workers(tmp_path):
+    slow = script(tmp_path, f"echo $$ >> {tmp_path}/children; sleep 300")
+    res = zolal.minimize(zolal.Command(slow), [1.0], maxfev=4, rng=0, timeout=0.5, retries=0, workers=2)
+    assert "longer than timeout=0.5 s" in res.message
+    children = (tmp_path / "children").read_text().split()
+    assert len(children) >= 1
+    assert all(ended(int(pid)) for pid in children)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_whoever_ends_us_ends_the_programs_of_all_workers_and_their_files(tmp_path, workers, number):
+    slow = script(tmp_path, f"echo $$ >> {tmp_path}/children; sleep 300")
+    code = f"zolal.minimize(zolal.Command({slow!r}), [1.0, 2.0], rng=0, workers={workers}, options=dict(step_size=0.1))"
+    if workers > 1:  # as in `zolal solve`; else a program that has workers ends at once, and they after their evaluation
+        code = "signal.signal(signal.SIGTERM, signal.default_int_handler); " + code
+    (tmp_path / "files").mkdir()
+    run = subprocess.Popen([sys.executable, "-c", f"import signal, zolal; {code}"], env=os.environ | {"TMPDIR": str(tmp_path / "files")})
+    while not (tmp_path / "children").exists() or len((tmp_path / "children").read_text().split()) < workers:
+        assert run.poll() is None
+        time.sleep(0.02)
+    run.send_signal(number)
+    run.wait(60)
+    assert all(ended(int(pid)) for pid in (tmp_path / "children").read_text().split())
+    assert list((tmp_path / "files").iterdir()) == []
+
+
+def test_programs_at_the_same_time_have_files_of_their_own(tmp_path):
+    own = script(tmp_path, 'sleep 0.05; tr -d "[]" < "$1" > "$2"')
+    command = zolal.Command(f"{own} {{input}} {{output}}")
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(lambda x: command(np.array([x])), np.arange(24.0))) == list(range(24))
 
 
 def test_nothing_is_left_behind(tmp_path, monkeypatch):

@@ -314,8 +314,16 @@ def test_a_thread_that_is_stuck_gets_no_more_to_do_until_it_is_back():
         assert crew.capacity == 2
 
 
-def test_a_worker_process_that_takes_too_long_is_killed():
-    crew = ProcessCrew(Problem(lambda x: linger(), 3), 2, timeout=0.1)
+def deaf():
+    """Takes long, and does not listen to what it is told."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    linger()
+
+
+@pytest.mark.parametrize(("fun", "how"), [(linger, signal.SIGTERM), (deaf, signal.SIGKILL)])
+def test_a_worker_process_that_takes_too_long_is_told_to_end_and_then_killed(fun, how, monkeypatch):
+    monkeypatch.setattr("zolal.evaluation.crews.processes.GRACE_SECONDS", 0.2)
+    crew = ProcessCrew(Problem(lambda x: fun(), 3), 2, timeout=0.1)
     batch = QueryBatch((X0,), 0.1, Rademacher(3, 1))
     crew.begin(batch)
     old = [worker.process for worker in crew.workers]
@@ -323,7 +331,7 @@ def test_a_worker_process_that_takes_too_long_is_killed():
     evaluate(crew, ledger)
     crew.close()
     assert "longer than timeout=0.1 s" in ledger.evaluation.failure
-    assert all(process.exitcode == -signal.SIGKILL for process in old)
+    assert all(process.exitcode == -how for process in old)
 
 
 def test_an_executor_that_is_shut_down_ends_the_run_and_is_named():

@@ -23,6 +23,7 @@ from zolal.problem import Problem
 READY = b"ready"
 START_SECONDS, START_TIMES = 20.0, 5  # that a worker may take to say that it is there, and how many are given that chance
 MOMENT = 0.001  # seconds between two looks at a process that is ending
+GRACE_SECONDS = 5.0  # that an objective has to end what it has started, once its worker is told to end
 AHEAD = 2  # queries that a worker has, so that it need not wait for us between two
 
 
@@ -96,8 +97,11 @@ class ProcessCrew:
     def close(self) -> None:
         for worker in self.workers:
             if worker.tasks:
-                worker.process.kill()
+                worker.process.terminate()
+        for worker in self.workers:
             closed(worker.pipe)  # an idle worker ends at the end of its pipe
+            if worker.tasks:
+                _see_off(worker.process)
             worker.process.join()
         self.workers = []
 
@@ -124,8 +128,8 @@ class ProcessCrew:
         raise UnsupportedError(f"`workers` as processes do not start on this system: {START_TIMES} in a row gave no sign of life.")
 
     def _replace(self, worker: _Worker) -> _Worker:
-        worker.process.kill()
-        worker.process.join()
+        worker.process.terminate()
+        _see_off(worker.process)
         closed(worker.pipe)
         self.workers[self.workers.index(worker)] = fresh = self._start()
         return fresh
@@ -179,6 +183,13 @@ class ProcessCrew:
         return [Answer(i, np.nan, failure, lost=lost) for i in worker.tasks[0]]
 
 
+def _see_off(process: Any) -> None:
+    """Wait for a process that was told to end: its objective may first end its own programs, as `zolal.Command` does; not for ever."""
+    process.join(GRACE_SECONDS)
+    process.kill()
+    process.join()
+
+
 def _exit_code(process: Any) -> int:
     """The exit code of a process that has ended; another thread that looks after processes may learn of it a moment before us."""
     while process.exitcode is None:
@@ -189,10 +200,10 @@ def _exit_code(process: Any) -> int:
 
 def _serve(problem: Problem, pipe: Any, threads: int) -> None:
     """In the worker: answer queries until the pipe ends. threads: its share of the cores, so that workers do not crowd each other out."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # first of all, so that one that hangs below can be ended
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who started us decides what an interrupt means
     as_worker()
     at_most(threads)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who started us decides what an interrupt means
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     held: dict[int, Any] = {}
     batch: Any = None
     parent = os.getppid()

@@ -292,7 +292,8 @@ class Modelled(Solver[ModelledState]):
         if state.reported is not None:  # a look need not keep what is not known
             assert state.rows is not None
             here = replace(here, rows=state.rows)
-        point = looked_at(terrain, here, covariance, fresh, self._reach(state), state.is_exact)
+        seen = belief.points if state.is_exact else None
+        point = looked_at(terrain, here, covariance, fresh, self._reach(state), state.is_exact, seen)
         return None if point is None else state.but(asked=point, trial=None)
 
     def _any_look(self, state: ModelledState, terrain: Terrain, here: Here) -> ModelledState | None:

@@ -21,6 +21,7 @@ SHORTENINGS, LOOK_RESTORATIONS = 10, 8
 FAR_ENOUGH, WORTHWHILE = 0.3, 0.1  # of what a look could tell: with this the first side will do; with less than that none
 LOOSE = 1e-10  # the violation up to which a look is feasible
 TOUCHING = 1e-8  # in units of the radius: what lies so near to a bound is at it
+SAME_LOOK = 1e-6  # of the reach: a look so near to an old one is the old one
 
 
 class Slope(NamedTuple):
@@ -201,12 +202,15 @@ def multiplier_errors(
     return errors if known else np.where(kept, np.nan, errors)
 
 
-def looked_at(terrain: Terrain, here: Here, covariance: np.ndarray, fresh: np.ndarray, reach: float, downwards: bool) -> np.ndarray | None:
+def looked_at(
+    terrain: Terrain, here: Here, covariance: np.ndarray, fresh: np.ndarray, reach: float, downwards: bool, seen: np.ndarray | None = None
+) -> np.ndarray | None:
     """The point to look at: where the covariance is largest, within all that is known exactly.
 
     What a look can tell is the slope along the way that the constraints leave of it, so that is what counts; None where they leave none.
     fresh: random numbers, from which the power iterations begin. reach: how far to look. downwards: on the side that descends; else on
-    the one that the random numbers give.
+    the one that the random numbers give. seen: where exact values are known. There another one would tell nothing; so in a corner, where
+    the constraints lead every look to one point, the next look goes less far.
     """
     t, largest = _least_known(covariance, fresh)
     if downwards and float(here.slope.gradient @ t) > 0.0:
@@ -228,10 +232,15 @@ def looked_at(terrain: Terrain, here: Here, covariance: np.ndarray, fresh: np.nd
                 break
         if most > WORTHWHILE * reach * largest:
             point, left, _ = terrain.restored(here.centre + best, here.rows, LOOK_RESTORATIONS)
-            if left <= allowed and told(point - here.centre) > WORTHWHILE * reach * largest:
+            worthwhile = left <= allowed and told(point - here.centre) > WORTHWHILE * reach * largest
+            if worthwhile and not (seen is not None and _is_among(point, seen, SAME_LOOK * reach)):
                 return point
         reach *= 0.25
     return None
+
+
+def _is_among(point: np.ndarray, points: np.ndarray, near: float) -> bool:
+    return bool(np.min(np.linalg.norm(points - point, axis=1)) <= near)
 
 
 def _left_of(way: np.ndarray, terrain: Terrain, here: Here) -> np.ndarray:

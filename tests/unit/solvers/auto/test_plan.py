@@ -251,6 +251,22 @@ def test_in_a_corner_a_look_goes_along_an_axis_where_the_diagonal_is_known():
         assert (point >= 0.0).all()
 
 
+def test_without_noise_no_look_goes_where_a_value_is_known():
+    """In a corner constraints leave one way alone: looks along it go less and less far."""
+    x = np.array([1.0, 1.0])
+    terrain = terrain_of(x, [Constraint(lambda x: np.array([x @ x]), -np.inf, 2.0, jac=lambda x: 2 * x[None, :])], Box(0.0, 1.0))
+    belief = belief_at(x, np.array([-1.0, -1.0]), n=0)
+    here = Here.at(terrain, terrain.rows(x), belief, 0.5)
+    seen = [x]
+    for _ in range(5):
+        point = looked_at(terrain, here, np.eye(2), np.array([0.3, 1.0]), 0.2, True, np.array(seen))
+        assert min(np.linalg.norm(point - other) for other in seen) > 1e-5
+        assert point @ point <= 2.0 + 1e-9
+        seen.append(point)
+    again = [looked_at(terrain, here, np.eye(2), np.array([0.3, 1.0]), 0.2, True) for _ in range(2)]
+    assert_array_equal(*again)  # as noise would have it
+
+
 def test_surprises_loosen_what_presses():
     """A gradient that presses against a bound by a few of its errors does so no longer where forecasts were wrong by as many."""
     x = np.zeros(2)
