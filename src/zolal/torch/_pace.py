@@ -9,7 +9,9 @@ FIRST = 0.1  # smoothings; the root mean square of the first step's changes
 GOAL = 0.5  # of the step size that would be best along this step
 TURN = 0.25  # the power by which a step size follows what one step shows
 FARTHEST = 4.0  # a factor; what one step shows counts for no more
-RETREAT = 0.25  # of the step size, after a step that was taken back
+RETREAT = 0.25  # of the step size, after a step that was taken back because phi had risen
+NEARER = 0.5  # of the step size, after one that was taken back because it had left a bound
+SHORTEST = 1e-3  # smoothings; the root mean square of changes below which rounding hides what a step does
 PENALTY = 10.0  # forces of the loss, where a constraint is violated by its bound
 DUAL = 0.03  # of the penalty, by which a multiplier follows the violation
 MEMORY = 0.8  # of the sizes of slopes, per step
@@ -109,6 +111,11 @@ class Signal:
 def first_size(slopes: Sequence[float]) -> float:
     """A step size with which weights change by a tenth of the smoothing."""
     return FIRST * math.sqrt(len(slopes)) / max(spread(slopes), 1e-300)
+
+
+def shortest_size(slopes: Sequence[float]) -> float:
+    """A step size below which steps tell nothing."""
+    return SHORTEST / FIRST * first_size(slopes) if spread(slopes) > 0.0 else 0.0
 
 
 def next_size(size: float, gain: float, change: float, signal: float, rate: float = 1.0) -> float:

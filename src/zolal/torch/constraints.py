@@ -46,6 +46,11 @@ class AtMost:
     def aim(self) -> float:
         return self.upper - self.margin * abs(self.upper)
 
+    @property
+    def room(self) -> float:
+        """From what is aimed at to the bound, in the same units."""
+        return (self.upper - self.aim) / self.scale
+
 
 @dataclass(frozen=True, eq=False)
 class WeightSet(ABC):

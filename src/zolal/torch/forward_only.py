@@ -10,7 +10,7 @@ import torch
 from zolal._checks import nonnegative_int, positive, positive_int, require, shown
 from zolal.errors import CheckpointError, ConstraintError, InvalidArgumentError, ObjectiveError
 from zolal.torch._closure import Repeatable, Seen
-from zolal.torch._pace import RETREAT, Price, Signal, centred, first_size, next_size, spread
+from zolal.torch._pace import NEARER, RETREAT, Price, Signal, centred, first_size, next_size, shortest_size, spread
 from zolal.torch._weights import MOST, Weights, rounded_smoothing
 from zolal.torch.constraints import AtMost, Piece, WeightSet
 
@@ -141,16 +141,23 @@ class ForwardOnly(torch.optim.Optimizer):
         return self._report(here, rejected)
 
     def _judged(self, here: Seen, slopes: list[float], size: float, evaluate: Repeatable) -> bool:
-        """The next step size, from one more forward pass; a step after which phi has risen by more than it was to fall is taken back."""
+        """The next step size, from one more forward pass.
+
+        A step is taken back after which phi has risen by more than it was to fall, or a bounded value has left its bound.
+        """
         trial, n = evaluate.read([evaluate()])[0], len(slopes)
         self.num_forwards += 1
         rate = sum(self.param_groups[part.group]["lr"] * part.size for part in self.weights.parts) / self.weights.dimension
         gain = sum(value * value for value in slopes) * (n - 1) / n**2
-        changes = [b - a for a, b in zip(self._violations(here), self._violations(trial), strict=True)]
+        pairs = list(zip(self._violations(here), self._violations(trial), strict=True))
+        changes = [after - before for before, after in pairs]
         terms = sum(price.term(change) - price.term(0.0) for price, change in zip(self.prices, changes, strict=True))
         change = trial.loss - here.loss + terms if trial.is_finite else math.inf
         if change > rate * size * gain:
-            self._take_back()
+            self._take_back(RETREAT)
+            return True
+        if any(before <= bound.room < after for bound, (before, after) in zip(self.bounds, pairs, strict=True)):
+            self._take_back(NEARER)
             return True
         if gain > 0.0:
             self.size = next_size(size, gain, change, self.signal.share, rate)
@@ -159,6 +166,8 @@ class ForwardOnly(torch.optim.Optimizer):
     def _step_size(self, slopes: list[float]) -> float:
         if self.size is None:
             self.size = first_size(slopes)
+        elif self.automatic:
+            self.size = max(self.size, shortest_size(slopes))
         return self.size
 
     def _scales(self) -> list[float]:
@@ -203,7 +212,7 @@ class ForwardOnly(torch.optim.Optimizer):
             raise ObjectiveError(
                 f"The loss of the model, {here.loss}, or a bounded value, {here.bounded}, is not finite, and no step is left to take back."
             )
-        self._take_back()
+        self._take_back(RETREAT)
         return self._report(here, True)
 
     def _stayed(self, here: Seen) -> Step:
@@ -213,11 +222,11 @@ class ForwardOnly(torch.optim.Optimizer):
         self.size = None if self.size is None else RETREAT * self.size
         return self._report(here, True)
 
-    def _take_back(self) -> None:
+    def _take_back(self, shorter: float) -> None:
         """The last step that stands with the opposite sign, and shorter steps from now on; exact up to the rounding of a step."""
         last = self.history[self.standing.pop()]
         self._update(last["step"], None, [-value for value in last["weights"]], last["scales"], back=True)
-        self.size = RETREAT * (self.size or 0.0)
+        self.size = shorter * (self.size or 0.0)
 
     def _shift(self, k: int, before: int | None, after: int | None) -> None:
         for part in self.weights.parts:
