@@ -24,7 +24,7 @@ import zolal
 
 WORKERS, SIGMA = 8, 1.0
 SECONDS = 0.5  # the median time of a real evaluation
-BUDGET = 40  # evaluations per variable and one more
+BUDGET = 20  # evaluations per variable and one more
 NOISY_GOALS, GOALS = (1e-1, 1e-2), (1e-2, 1e-3)  # of what f can fall by
 
 

@@ -44,10 +44,10 @@ def extended(state: ModelledState, count: int, terrain: Terrain, planner: Planne
             state = _with(state.but(flight=flight), query)
         else:
             if flight.under_way:
-                believed = planner.planned(believed.but(k=flight.planned, repeats=0), terrain)
+                believed = planner.planned(believed.but(k=flight.plans, repeats=0), terrain)
             query = _asked(believed, state)
             twins = (query,) if query.trial is None and not query.is_repeat and planner.doubles(believed) else ()
-            state = _with(state.but(flight=replace(flight, owed=twins)), query)
+            state = _with(state.but(flight=replace(flight, owed=twins, plans=flight.plans + 1)), query)
         believed = _foreseen(believed, query, terrain, state.radius)
     return state
 
@@ -85,8 +85,8 @@ def _with(state: ModelledState, query: UnderWay) -> ModelledState:
     flight = _flight(state)
     taken = {other.slot for other in flight.under_way}
     slot = next(slot for slot in itertools.count() if slot not in taken)
-    query = query._replace(slot=slot, number=flight.planned)
-    return state.but(flight=replace(flight, under_way=(*flight.under_way, query), planned=flight.planned + 1))
+    query = query._replace(slot=slot, number=flight.asked)
+    return state.but(flight=replace(flight, under_way=(*flight.under_way, query), asked=flight.asked + 1))
 
 
 def _asked(planned: ModelledState, state: ModelledState) -> UnderWay:

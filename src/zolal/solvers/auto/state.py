@@ -27,7 +27,7 @@ class UnderWay(NamedTuple):
     """An evaluation that was asked for and has not been told. centre, radius: those that it was planned with."""
 
     slot: int
-    number: int  # of those planned so far
+    number: int  # how many were asked for before
     point: np.ndarray
     trial: Trial | None
     centre: np.ndarray
@@ -38,11 +38,15 @@ class UnderWay(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False)
 class Flight:
-    """The evaluations that are under way, as they were planned. owed: those to be asked for next; planned: how many there have been."""
+    """The evaluations that are under way, in the order in which they were asked for. owed: those to be asked for next.
+
+    asked: how many there have been. plans: how many of them were planned; the others were owed.
+    """
 
     under_way: tuple[UnderWay, ...] = ()
     owed: tuple[UnderWay, ...] = ()
-    planned: int = 0
+    asked: int = 0
+    plans: int = 0
 
 
 @final
