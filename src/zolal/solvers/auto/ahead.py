@@ -17,6 +17,8 @@ from zolal.solvers.auto.judge import judged, repeated
 from zolal.solvers.auto.state import Flight, ModelledState, Trial, UnderWay
 from zolal.solvers.auto.terrain import Terrain
 
+PLANS = 1 << 40  # a number from which on plans are counted, so that none draws the random numbers of a step
+
 
 class Planner(Protocol):
     """Whoever plans one evaluation at a time."""
@@ -44,7 +46,7 @@ def extended(state: ModelledState, count: int, terrain: Terrain, planner: Planne
             state = _with(state.but(flight=flight), query)
         else:
             if flight.under_way:
-                believed = planner.planned(believed.but(k=flight.plans, repeats=0), terrain)
+                believed = planner.planned(believed.but(k=PLANS + flight.plans, repeats=0), terrain)
             query = _asked(believed, state)
             twins = (query,) if query.trial is None and not query.is_repeat and planner.doubles(believed) else ()
             state = _with(state.but(flight=replace(flight, owed=twins, plans=flight.plans + 1)), query)
