@@ -190,6 +190,30 @@ def test_sets_that_cannot_hold_together_are_told_before_the_first_step():
         zt.ForwardOnly(net.parameters(), constraints=[zt.NormBall(0.01), zt.TrustRegion(1e-4)])
 
 
+def test_a_step_that_would_leave_a_bound_is_taken_back():
+    """The loss drives the weights out of a ball for ever; without noise no step begins outside of it, and they come near to its rim."""
+    x = torch.nn.Parameter(torch.zeros(40))
+    opt = zt.ForwardOnly([x], constraints=[zt.AtMost("square", 0.01)], num_directions=8)
+    seen = [opt.step(lambda: (-x.sum(), {"square": (x * x).mean()})) for _ in range(400)]
+    values = [step.values["square"] for step in seen]
+    assert max(values) <= 0.01
+    assert values[-1] > 0.007
+    assert any(step.rejected for step in seen)
+    assert float(-x.detach().sum()) < -0.8 * 40 * 0.1  # the least value is -40 * 0.1
+
+
+def test_steps_that_were_shortened_again_and_again_grow_again():
+    x = torch.nn.Parameter(torch.full((40,), 3.0))
+    opt = zt.ForwardOnly([x], num_directions=8)
+    for _ in range(5):
+        opt.step(lambda: (x * x).mean())
+    opt.size *= 1e-12
+    before = float((x * x).mean().detach())
+    for _ in range(60):
+        opt.step(lambda: (x * x).mean())
+    assert float((x * x).mean().detach()) < 0.99 * before
+
+
 def test_a_bound_that_cannot_hold_is_told():
     net = a_net()
     opt = zt.ForwardOnly(net.parameters(), num_directions=2, constraints=[zt.AtMost("rate", 0.5)])

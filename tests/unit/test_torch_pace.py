@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("torch", reason="needs PyTorch: pip install 'zolal[torch]'")
 
-from zolal.torch._pace import GOAL, LARGEST, Price, Signal, centred, first_size, next_size, spread
+from zolal.torch._pace import FIRST, GOAL, LARGEST, SHORTEST, Price, Signal, centred, first_size, next_size, shortest_size, spread
 
 
 def test_centred_differences_have_the_mean_of_slopes_without_that_of_curvature(rng):
@@ -74,3 +74,9 @@ def test_the_first_step_is_a_tenth_of_the_smoothing(rng):
     change = first_size(slopes.tolist()) * slopes @ u / 16
     assert np.sqrt(np.mean(change**2)) == pytest.approx(0.1, rel=0.05)
     assert spread([3.0, 4.0]) == pytest.approx(math.sqrt(12.5))
+
+
+def test_no_step_is_so_short_that_rounding_hides_it():
+    slopes = [0.3, -0.1, 0.2, -0.4]
+    assert shortest_size(slopes) * FIRST == pytest.approx(SHORTEST * first_size(slopes))
+    assert shortest_size([0.0, 0.0]) == 0.0
