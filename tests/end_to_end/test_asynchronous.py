@@ -1,5 +1,6 @@
 """Runs that take each value as it comes: whoever evaluates, in whatever order, resumed to the bit, within the budget."""
 
+import contextlib
 import math
 import multiprocessing
 import os
@@ -14,7 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import LinearConstraint, NonlinearConstraint, minimize
 
 import zolal
-from zolal.errors import InvalidArgumentError, UnsupportedError
+from zolal.errors import ConstraintError, InvalidArgumentError, UnsupportedError
 from zolal.runs.checkpoint import folder as folders
 
 D = 6
@@ -114,9 +115,10 @@ def test_what_was_asked_for_is_on_record_and_a_resumed_run_is_the_same_to_the_bi
     other, _ = whole(tmp_path / "other")
     other.close()
     other = zolal.Optimizer(None, np.zeros(D), checkpoint=tmp_path / "other", resume=True, **asynchronous(maxfev=90))
+    again = other.ask(2)  # what was under way is given out again, first
     asked = other.ask()
     assert {query.key: query.point.tolist() for query in asked} == {key: point.tolist() for key, point in left.items()}
-    assert [query.key for query in other.ask(3)] == [query.key for query in asked][:3]  # what was under way is given out again, first
+    assert [query.key for query in again] == [query.key for query in asked][:2]
     for opt in (one, other):
         opt.tell({key: smooth(point) for key, point in left.items()})
         arriving(opt, 5)
@@ -287,3 +289,101 @@ def test_more_is_asked_for_in_asynchronous_runs_alone():
     opt.tell([1.0])
     assert len(opt.ask(5)) == 5
     assert len(opt.ask()) == 5
+
+
+@pytest.mark.parametrize("outputs", [False, True])
+def test_without_a_first_value_nothing_is_claimed(outputs):
+    def fails(x):
+        raise OSError("no licence")
+
+    bound = [zolal.Simulated(upper=1.0)] if outputs else []
+    res = zolal.minimize(fails, np.zeros(2), constraints=bound, on_error="skip", rng=0, maxfev=100, asynchronous=True)
+    assert res.status is zolal.Status.TOO_MANY_FAILURES
+    assert math.isnan(res.fun)
+    assert not res.success
+
+
+def test_a_callback_is_called_once_per_step_and_its_word_is_final():
+    seen = []
+
+    def stop(state):
+        seen.append(state.k)
+        return state.k == 4
+
+    res = zolal.minimize(uneven, np.zeros(D), workers=3, callback=stop, **asynchronous())
+    assert res.status is zolal.Status.CALLBACK
+    assert seen == [1, 2, 3, 4]
+    assert 4 <= res.nfev <= 8  # what was under way is waited for, and two at the end tell what the constraint costs
+
+
+@pytest.mark.parametrize("most", [60, 100, 150, 250, 400])
+def test_a_constraint_that_breaks_while_values_are_under_way_is_what_one_hears_of(most):
+    calls = [0]
+
+    def breaking(x):
+        calls[0] += 1
+        if calls[0] > most:
+            raise RuntimeError("the table is gone")
+        return x @ x
+
+    rows = NonlinearConstraint(breaking, 2.0, 2.0, jac=lambda x: 2 * x)
+    with ThreadPoolExecutor(4) as threads, contextlib.suppress(ConstraintError):
+        res = zolal.minimize(uneven, np.full(D, 0.4), constraints=[rows], workers=threads, rng=0, tol=1e-12, maxfev=500, asynchronous=True)
+        assert res.status in (zolal.Status.CONSTRAINT_FAILED, zolal.Status.STALLED)  # no way on from here, or none that is known
+
+
+@pytest.mark.parametrize("saved", [0.0, 1e9])
+def test_failed_calls_are_counted_over_any_number_of_resumes(saved, tmp_path, monkeypatch):
+    monkeypatch.setattr(folders, "SHORTEST_INTERVAL", saved)
+    given = asynchronous(maxfev=30, retries=2)
+    calls = 0
+    for _ in range(6):
+        opt = zolal.Optimizer(None, np.zeros(D), checkpoint=tmp_path, resume=True, **given)
+        assert opt.result.nfev == calls
+        if opt.ask() is None:
+            break
+        for _ in range(3):
+            for query in list(opt.ask(2) or ())[:2]:
+                if not opt.done:
+                    opt.tell({query.key: None})
+                    calls += 1
+        opt.close()
+    assert calls <= 30
+
+
+def test_values_that_are_told_with_a_failure_are_on_record(tmp_path):
+    given = asynchronous(retries=0, maxfev=60)
+    opt = zolal.Optimizer(None, np.zeros(D), checkpoint=tmp_path, **given)
+    opt.tell([smooth(opt.ask()[0].point)])
+    one, two, three = opt.ask(3)
+    opt.tell({one.key: None, two.key: smooth(two.point), three.key: smooth(three.point)})
+    assert opt.result.status is zolal.Status.EVALUATION_FAILED
+    assert opt.result.nfev == 4
+    again = zolal.Optimizer(None, np.zeros(D), checkpoint=tmp_path, resume=True, **given)
+    assert [query.key for query in again.ask()] == [one.key]
+    assert again.result.nfev == 4
+
+
+def test_no_query_is_given_out_twice():
+    opt = zolal.Optimizer(None, np.zeros(D), **asynchronous())
+    opt.tell([smooth(opt.ask()[0].point)])
+    first = {query.key for query in opt.ask(2)}
+    everything = {query.key for query in opt.ask()}
+    assert first == everything
+    assert not {query.key for query in opt.ask(3)} & everything
+
+
+def test_a_thread_that_hangs_takes_the_time_of_no_other_evaluation():
+    calls = multiprocessing.Value("i", 0)
+
+    def hanging(x):
+        with calls.get_lock():
+            calls.value += 1
+            hangs = calls.value == 5
+        time.sleep(3.0 if hangs else 0.02)
+        return smooth(x)
+
+    with ThreadPoolExecutor(2) as threads:
+        res = zolal.minimize(hanging, np.zeros(D), workers=threads, timeout=0.5, **asynchronous())
+    assert res.success
+    assert sum(count for _, count in res.failures) == 1

@@ -137,6 +137,7 @@ class Optimizer:
             return self._asked_more(positive_int("ask(count)", count))
         if isinstance(self._session.ledger, StandingLedger) and not self._session.ledger.wanted:
             self._more(1)
+        self._given.update(self.missing)
         return self._batch(self.missing)
 
     def _asked_more(self, count: int) -> AskedBatch | None:
@@ -162,7 +163,7 @@ class Optimizer:
         return AskedBatch(tuple(AskedQuery(key, ledger.batch, wanted[key], draw, naming) for key in keys))
 
     def tell(self, values: Mapping[str, Any] | Sequence[Any]) -> None:
-        """Take values by key, or for all that `ask` gives, in its order."""
+        """Take values by key, or for all that `ask()` gives, in its order."""
         wanted = self.missing
         if not isinstance(values, Mapping):
             iterable = isinstance(values, Iterable) and getattr(values, "ndim", 1) > 0  # an array of no dimension only poses as one
@@ -179,9 +180,10 @@ class Optimizer:
         try:
             for answer in answers:
                 if self.done:
-                    break  # a value that failed has ended the run
+                    break
                 self._session.hear(answer)
-                if isinstance(self._session.ledger, StandingLedger):
+                ledger = self._session.ledger
+                if isinstance(ledger, StandingLedger) and ledger.end is None:  # else all that is told is heard before the run ends
                     self._session.settle()
             self._session.settle()
         finally:

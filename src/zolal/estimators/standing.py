@@ -59,8 +59,8 @@ class Standing:
         return points_in_rows(self, indices)
 
     def kept(self, values: np.ndarray) -> np.ndarray:
-        """There is no direction that a missing value could spoil."""
-        return np.ones(self.directions.count, dtype=bool)
+        """There is no direction that a missing value could spoil, but nothing can be done without the first value."""
+        return np.full(self.directions.count, self.optional or not np.isnan(values[list(self.slots)]).any())
 
     def is_shared(self, i: int) -> bool:
         return not self.optional

@@ -206,12 +206,16 @@ class StandingLedger(Ledger):
         self.settled = np.ones(width, dtype=bool)
         self.settled[list(self.batch.slots)] = False
 
-    def go_on_from(self, before: "StandingLedger", is_counted: bool) -> None:
-        """Take over what was tried of queries that are still under way. is_counted: whether the calls so far are on another's account."""
-        for slot in before.wanted:
-            self.attempts[slot] = before.attempts[slot]
-        if not is_counted:
-            self.count, self.spare = before.count, self.spare - before.count
+    @property
+    def tried(self) -> tuple[tuple[int, int], ...]:
+        """The queries that have failed and are still under way, and how often each has."""
+        return tuple((slot, int(self.attempts[slot])) for slot in self.wanted if self.attempts[slot])
+
+    def go_on(self, tried: tuple[tuple[int, int], ...], count: int) -> None:
+        """From a ledger that had tried these queries and made so many calls that nobody else has counted."""
+        for slot, attempts in tried:
+            self.attempts[slot] = attempts
+        self.count, self.spare = count, self.spare - count
 
     @property
     def complete(self) -> bool:

@@ -38,16 +38,18 @@ def _attend(session: Session, crew: Crew, held: Callable[..., Any]) -> None:
     def take(answers: Iterable[Answer]) -> None:
         for answer in answers:
             out.discard(answer.query)
-            session.hear(answer)
+            if session.ledger is not None:  # else something has ended the run
+                session.hear(answer)
             if session.ledger is not None and session.ledger.end is None:
                 session.settle()
 
     while (ledger := _standing(session)) is not None and ledger.end is None:
-        if len(ledger.wanted) < crew.num_workers:
-            held(session.more)(crew.num_workers - len(ledger.wanted))
+        room = int(min(crew.num_workers, crew.capacity))
+        if len(ledger.wanted) < room:
+            held(session.more)(room - len(ledger.wanted))
         if (ledger := _standing(session)) is None:
             break
-        fresh = [i for i in ledger.wanted if i not in out]
+        fresh = [i for i in ledger.wanted if i not in out][: max(room - len(out), 0)]
         if fresh:
             crew.also(ledger.batch)
         for i in fresh:

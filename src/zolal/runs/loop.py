@@ -57,13 +57,15 @@ def conversation(
 
     A solver that has several evaluations under way yields those, and is sent what some of them gave, or how many more are wanted;
     `extended` is told of the state that has them. Such a run ends when nothing is under way: until then nothing is added, and the values
-    that still come may show that it has not converged.
+    that still come may show that there is no reason to stop, unless the user wants it.
     """
     stop: Stop | None = None
+    is_new = True  # whether no rule has seen the state
     while True:
         try:
-            if stop is None or stop.status is Status.CONVERGED:
+            if is_new and not (stop and stop.status is Status.CALLBACK):
                 stop = rule(Progress(state, nfev, solver))
+            is_new = False
             waiting = solver.waiting(state)
             if stop and not waiting:
                 return Outcome(state, stop, nfev)
@@ -92,7 +94,7 @@ def conversation(
         if not is_finite(following.z):
             return Outcome(state, Stop(Status.DIVERGED, Status.DIVERGED.sentence), nfev)
         recorder(following, nfev, _value(following, batch, evaluation), state.stage)
-        state = following
+        state, is_new = following, True
 
 
 def _value(state: State, batch: Queries, evaluation: Evaluation) -> float:

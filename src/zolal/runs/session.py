@@ -85,7 +85,7 @@ class Setup:
 class Snapshot:
     """Where a run stands between two steps. earliest: the step before which its residual is not checked; batches: completed ones.
 
-    last: the record of the last step.
+    last: the record of the last step. attempts, count: how often each query under way has failed, and the calls that nfev does not have.
     """
 
     state: State
@@ -94,6 +94,8 @@ class Snapshot:
     batches: int = 0
     failures: tuple[tuple[str, int], ...] = ()
     last: tuple[float, ...] = ()
+    attempts: tuple[tuple[int, int], ...] = ()
+    count: int = 0
 
 
 class Observer:
@@ -194,7 +196,10 @@ class Session:
             self.ledger = self.ledger.reopened()
 
     def _advance(self, heard: Evaluation | int | None) -> None:
-        before, self.ledger = self.ledger, None
+        if isinstance(self.ledger, StandingLedger):
+            tried, count = self.ledger.tried, 0 if isinstance(heard, Evaluation) else self.ledger.count
+            self.snapshot = replace(self.snapshot, attempts=tried, count=count)
+        self.ledger = None
         try:
             batch = self._course.send(heard)
         except StopIteration as end:
@@ -207,8 +212,7 @@ class Session:
         spare, is_first = limit - self.spent - len(batch), self.spent == 0
         if isinstance(batch, Standing):
             self.ledger = StandingLedger(batch, setup.policy, spare, is_first)
-            if isinstance(before, StandingLedger):
-                self.ledger.go_on_from(before, is_counted=isinstance(heard, Evaluation))
+            self.ledger.go_on(self.snapshot.attempts, self.snapshot.count)
         else:
             self.ledger = Ledger(batch, setup.policy, spare, is_first)
         for observer in self.observers:

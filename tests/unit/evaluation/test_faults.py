@@ -241,7 +241,7 @@ def under_way(slots, before=None, **more):
     points = tuple(np.full(2, float(slot)) for slot in slots)
     ledger = StandingLedger(Standing(points, slots, tuple(range(10, 10 + len(slots))), Rademacher(2, 1, seed=3), optional=True), **more)
     if before is not None:
-        ledger.go_on_from(before, is_counted=False)
+        ledger.go_on(before.tried, before.count)
     return ledger
 
 

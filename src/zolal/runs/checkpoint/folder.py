@@ -88,9 +88,6 @@ class RunFolder(Observer):
             raise CheckpointError(f"The checkpoint folder {str(self.path)!r} cannot be used: {error.strerror or error}.") from error
 
     def begun(self, session: Session) -> None:
-        ledger = session.ledger
-        if ledger is None or ledger.attempts.any():
-            return  # what has failed so far is no part of a state
         if not self.replaying and (self.due or time.monotonic() >= self.next_state) and not session.checking:
             self._guarded(lambda: self._save(session))
 
