@@ -46,7 +46,9 @@ def extended(state: ModelledState, count: int, terrain: Terrain, planner: Planne
             state = _with(state.but(flight=flight), query)
         else:
             if flight.under_way:
-                believed = planner.planned(believed.but(k=PLANS + flight.plans, repeats=0), terrain)
+                believed = planner.planned(believed.but(k=PLANS + flight.plans, repeats=0, is_stuck=False), terrain)
+                if believed.is_stuck:
+                    break  # there is nothing to plan before another value comes
             query = _asked(believed, state)
             twins = (query,) if query.trial is None and not query.is_repeat and planner.doubles(believed) else ()
             state = _with(state.but(flight=replace(flight, owed=twins, plans=flight.plans + 1)), query)
@@ -66,7 +68,7 @@ def landed(state: ModelledState, query: UnderWay, values: np.ndarray, terrain: T
     if query.radius > radius:  # a failure of what was planned with a larger radius says nothing of this one
         state = state.but(radius=max(state.radius, radius))
     flight = replace(flight, owed=flight.owed + state.repeats * (_again(state),))
-    return planner.planned(state.but(repeats=0, flight=flight), terrain)
+    return planner.planned(state.but(repeats=0, flight=flight, is_stuck=False), terrain)
 
 
 def told(state: ModelledState, slot: int) -> tuple[ModelledState, UnderWay]:

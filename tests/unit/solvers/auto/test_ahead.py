@@ -84,9 +84,11 @@ def test_values_in_any_order_lead_to_the_solution(seed):
     rng, state = np.random.default_rng(seed), begun(under_way=5)
     for _ in range(80):
         waiting = points(state)
+        if not waiting:
+            break
         number = sorted(waiting)[rng.integers(len(waiting))]
         state = SOLVER.extended(told(state, number, f(waiting[number])), 1)
-        assert SOLVER.waiting(state) == 5
+        assert SOLVER.waiting(state) == 5 or state.radius < 1e-8  # at the end there is nothing left to ask for
     assert_allclose(state.x, 1.0, atol=1e-3)
 
 
