@@ -22,6 +22,7 @@ from zolal.result import Result
 from zolal.runs.beginning import begun
 from zolal.runs.certify import exact_gradient
 from zolal.runs.session import Setup
+from zolal.runs.stopping import Progress
 from zolal.sets import Box, ConvexSet, WholeSpace
 from zolal.solvers import Auto
 
@@ -107,7 +108,7 @@ def prepare(given: Arguments) -> Setup:
     own = chosen.solver.own_check(first)
     if own is not None:
         chosen = chosen._replace(check_directions=own if maxfev is None else min(own, _share(maxfev)))
-    budget = _budget(maxfev, problem.dimension, max(1, len(chosen.solver.ask(first))), 2 * chosen.check_directions)
+    budget = _budget(maxfev, problem.dimension, Progress(first, 0, chosen.solver).next_cost, 2 * chosen.check_directions)
     named: dict[str, Any] = dict(
         method=method, geometry=given.geometry, options=options or {}, tol=tol, on_error=policy.on_error, retries=policy.retries
     )

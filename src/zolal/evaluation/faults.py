@@ -1,6 +1,6 @@
 """What becomes of evaluations that fail: retried, skipped, or the end of the run."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -198,7 +198,6 @@ class StandingLedger(Ledger):
     """The answers to queries that are under way: complete with the first of them."""
 
     batch: Standing
-    told: bool = False  # whether a query has its answer, or has failed for good
 
     def __post_init__(self) -> None:
         width = self.batch.width
@@ -219,19 +218,14 @@ class StandingLedger(Ledger):
 
     @property
     def complete(self) -> bool:
-        return self.end is not None or self.told
+        return self.end is not None or bool(self.settled[list(self.batch.slots)].any())
 
     def takes(self, i: int) -> bool:
         return i in self.batch.slots
 
-    def receive(self, answer: Answer) -> bool:
-        again = super().receive(answer)
-        self.told = self.told or bool(self.settled[answer.query])
-        return again
-
     @property
     def evaluation(self) -> Evaluation:
         """NaN for what is still under way, an infinity for what has failed."""
-        taken = np.isin(np.arange(len(self.values)), self.batch.slots)
-        values = np.where(taken & self.settled & ~np.isfinite(self.values), np.inf, self.values)
-        return Evaluation(values, self.count, outputs=self.outputs, **(self.end or {}))
+        values = self.values.copy()
+        values[[slot for slot in self.batch.slots if self.settled[slot] and not np.isfinite(values[slot])]] = np.inf
+        return replace(super().evaluation, values=values)

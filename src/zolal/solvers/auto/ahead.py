@@ -111,20 +111,15 @@ def _foreseen(state: ModelledState, query: UnderWay, terrain: Terrain, radius: f
     if query.is_repeat and state.is_exact:
         return state.but(is_repeated=True)
     reported = None if state.reported is None else state.reported.foreseeing()
-    state = state.but(belief=state.belief.foreseeing(), reported=reported)
+    belief = state.belief.foreseeing()
+    state = state.but(belief=belief, reported=reported)
     u = terrain.as_evaluated(query.point)
-    value, outputs = _foretold(state, u)
+    value = belief.value + belief.foretold(u).change
+    outputs = np.empty(0) if reported is None else reported.foretold(u)
     seen = judged(state.but(trial=_trial(state, query, u)), u, np.append(value, outputs)[None, :])
     if seen.reported is not None:
         seen = seen.but(reported=replace(seen.reported, surprise=state.surprise))
     return seen.but(radius=min(seen.radius, radius), surprise=state.surprise)
-
-
-def _foretold(state: ModelledState, u: np.ndarray) -> tuple[float, np.ndarray]:
-    """What an evaluation at u is believed to give."""
-    assert state.belief is not None
-    outputs = np.empty(0) if state.reported is None else state.reported.foretold(u)
-    return state.belief.value + state.belief.foretold(u).change, outputs
 
 
 def _trial(state: ModelledState, query: UnderWay, u: np.ndarray) -> Trial | None:
@@ -133,9 +128,9 @@ def _trial(state: ModelledState, query: UnderWay, u: np.ndarray) -> Trial | None
     assert belief is not None
     if query.trial is None or np.array_equal(query.centre, belief.centre):
         return query.trial
-    value, outputs = _foretold(state, u)
-    gain, deviation = state.merit - value, belief.foretold(u).deviation
+    foretold = belief.foretold(u)
+    gain, deviation = state.merit - (belief.value + foretold.change), foretold.deviation
     if reported is not None:
-        gain -= reported.cost(outputs)
+        gain -= reported.cost(reported.foretold(u))
         deviation = math.hypot(deviation, reported.deviation(u, reported.multipliers))
     return Trial(gain, deviation, norm(u - belief.centre)) if gain > 0.0 else None
