@@ -3,7 +3,6 @@
 import importlib.util
 import math
 import os
-from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any
 
@@ -11,6 +10,7 @@ import array_api_compat
 import numpy as np
 
 from zolal._array import Array
+from zolal.directions import _wave
 
 BLOCK = 1024  # coordinates of one program
 STAGES, NEIGHBOURS = 11, 16  # of a transform: 2^11 entries of one program, 16 of them next to each other where rows lie apart
@@ -47,12 +47,12 @@ def shift_row(x: Array, scale: float, keys: np.ndarray, row: int) -> Array:
     return _shifted(_triton.shift_row, x, scale, keys, row)
 
 
-def shift_wave(x: Array, scale: float, keys: np.ndarray, row: int, entries: Callable[[int], np.ndarray]) -> Array:
-    """x + scale times a row of the Hartley transform with hashed signs. entries: makes the table of a dimension, moved once."""
+def shift_wave(x: Array, scale: float, keys: np.ndarray, row: int) -> Array:
+    """x + scale times a row of the Hartley transform with hashed signs."""
     from zolal.directions import _triton
 
     tensor = _tensor(x)
-    return _shifted(_triton.shift_wave, x, scale, keys, row, _on_device(entries, len(tensor), tensor.dtype, tensor.device))
+    return _shifted(_triton.shift_wave, x, scale, keys, row, _series(len(tensor), tensor.device))
 
 
 def combine(weights: Array, tables: list[np.ndarray], keys: list[tuple[np.ndarray, np.ndarray]], dimension: int) -> Array:
@@ -117,11 +117,11 @@ def _number(value: float, dtype: Any, device: Any) -> Any:
     return torch.full((1,), value, dtype=dtype, device=device)
 
 
-@lru_cache(maxsize=2)
-def _on_device(make: Any, dimension: int, dtype: Any, device: Any) -> Any:
+@lru_cache(maxsize=4)
+def _series(dimension: int, device: Any) -> Any:
     import torch
 
-    return torch.tensor(make(dimension), dtype=dtype, device=device)
+    return torch.from_numpy(_wave.coefficients(dimension)).to(device)
 
 
 def _tensor(x: Array) -> Any:

@@ -3,9 +3,11 @@
 import triton
 import triton.language as tl
 
+from zolal.directions import _wave
 from zolal.directions._hashing import MULTIPLIERS
 
 M1, M2, M3 = (tl.constexpr(m) for m in MULTIPLIERS)
+TERMS = tl.constexpr(_wave.TERMS)
 
 
 @triton.jit
@@ -54,13 +56,28 @@ def shift_row(x, out, size, scale, k1, k2, k3, row, BLOCK: tl.constexpr):
     tl.store(out + i, tl.load(x + i, mask=inside, other=0.0) + tl.where(down, -length, length), mask=inside)
 
 
+@triton.jit
+def _wave_entry(k, size, series, TERMS: tl.constexpr):
+    """The entries of `_wave`, by the same additions and multiplications."""
+    eighths = tl.abs(8 * k - size)
+    eighths = tl.where(eighths > 4 * size, 8 * size - eighths, eighths)
+    beyond = eighths > 2 * size
+    angle = tl.where(beyond, 4 * size - eighths, eighths).to(tl.float64) * tl.load(series)
+    square = angle * angle
+    found = tl.load(series + 1) + 0.0 * square
+    for term in tl.static_range(2, TERMS + 1):
+        found = found * square + tl.load(series + term)
+    return tl.where(beyond, -found, found)
+
+
 @triton.jit(do_not_specialize=["k1", "k2", "k3", "row"])
-def shift_wave(x, out, size, scale, k1, k2, k3, row, table, BLOCK: tl.constexpr):
-    """Out = x + scale times one row of the Hartley transform with hashed signs, from a table of its d entries."""
+def shift_wave(x, out, size, scale, k1, k2, k3, row, series, BLOCK: tl.constexpr):
+    """Out = x + scale times one row of the Hartley transform with hashed signs."""
     i, inside = _inside(size, BLOCK)
-    entry = tl.load(table + (i * row) % size, mask=inside, other=0.0)
+    length = tl.load(scale)
+    entry = _wave_entry((i * row) % size, size, series, TERMS).to(length.dtype)
     down = (word(i.to(tl.uint32), k1, k2, k3) & 1) != 0
-    step = tl.load(scale) * tl.where(down, -entry, entry)
+    step = length * tl.where(down, -entry, entry)
     tl.store(out + i, tl.load(x + i, mask=inside, other=0.0) + step, mask=inside)
 
 

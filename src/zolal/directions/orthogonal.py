@@ -11,7 +11,7 @@ from array_api_compat import device
 from zolal._array import Array, concatenate, is_numpy, like, namespace, to_numpy, zeros
 from zolal._checks import nonnegative_int
 from zolal._hadamard import fwht
-from zolal.directions import _device
+from zolal.directions import _device, _wave
 from zolal.directions._hashing import hashed_words
 from zolal.directions._permutation import part
 from zolal.directions.base import Directions
@@ -75,7 +75,7 @@ class Orthogonal(Directions):
         if _device.has_kernels(x):
             sweep, row = self._place(j)
             keys = self._sign_keys(sweep)
-            return _device.shift_row(x, scale, keys, row) if self._is_binary else _device.shift_wave(x, scale, keys, row, _cas)
+            return _device.shift_row(x, scale, keys, row) if self._is_binary else _device.shift_wave(x, scale, keys, row)
         if not is_numpy(x) or not self._is_binary:
             return x + scale * self.row(j, x)
         from zolal.directions._kernels import shift_row
@@ -114,8 +114,7 @@ class Orthogonal(Directions):
         self._check_vector(v)
         xp, parts = namespace(v), []
         for _, sweep, rows in self._sweeps():
-            transformed = self._transform(self._signs(sweep, v) * v)
-            parts.append(xp.take(transformed, xp.asarray(rows, dtype=xp.int64, device=device(v))))
+            parts.append(self._entries(self._signs(sweep, v) * v, xp.asarray(rows, dtype=xp.int64, device=device(v))))
         return concatenate(parts) * math.sqrt(self.dimension)
 
     def by_sweep(self) -> list["Orthogonal"]:
@@ -168,6 +167,10 @@ class Orthogonal(Directions):
             return _device.signs(self.dimension, self._sign_keys(sweep), reference)
         return namespace(reference).astype(1 - 2 * self._bits(sweep, reference), reference.dtype)
 
+    def _entries(self, v: Array, rows: Array) -> Array:
+        """Some rows of B v."""
+        return namespace(v).take(self._transform(v), rows) if self._is_binary else _hartley_at(v, rows)
+
     def _transform(self, v: Array) -> Array:
         """B v."""
         if not self._is_binary:
@@ -186,8 +189,7 @@ def _is_power_of_two(dimension: int) -> bool:
 @lru_cache(maxsize=4)
 def _cas(dimension: int) -> np.ndarray:
     """Cos a + sin a at the d multiples a of 2 pi / d."""
-    angles = 2.0 * np.pi * np.arange(dimension) / dimension
-    table = np.cos(angles) + np.sin(angles)
+    table = _wave.entries(np.arange(dimension), dimension)
     table.flags.writeable = False
     return table
 
@@ -198,3 +200,12 @@ def _hartley(v: Array) -> Array:
     spectrum = xp.fft.rfft(v)
     first, second = xp.real(spectrum), xp.imag(spectrum)
     return concatenate([first - second, xp.flip((first + second)[1 : (d + 1) // 2])]) / math.sqrt(d)
+
+
+def _hartley_at(v: Array, rows: Array) -> Array:
+    """Some entries of it."""
+    xp, d = namespace(v), v.shape[0]
+    is_mirrored = rows > d // 2
+    there = xp.take(xp.fft.rfft(v), xp.where(is_mirrored, d - rows, rows))
+    first, second = xp.real(there), xp.imag(there)
+    return xp.where(is_mirrored, first + second, first - second) / math.sqrt(d)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from zolal._array import Array, concatenate, like, to_numpy
+from zolal._array import Array, concatenate, like, namespace
 from zolal.constraints import Outputs
 from zolal.errors import ConstraintError
 from zolal.kkt import KKT
@@ -133,8 +133,8 @@ def too_few_evaluations(nfev: int, dimension: int) -> str:
 
 
 def has_moved(x: Array, start: Array) -> bool:
-    here, there = to_numpy(x), to_numpy(start)
-    return bool(np.any(np.abs(here - there) > SAME * np.abs(there)))
+    xp, there = namespace(x), like(start, x)
+    return bool(xp.any(xp.abs(x - there) > SAME * xp.abs(there)))
 
 
 def violation(form: SlackForm, x: Array) -> float:

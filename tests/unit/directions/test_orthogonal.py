@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zolal._hadamard import fwht
-from zolal.directions import Orthogonal
+from zolal.directions import Orthogonal, _wave
 from zolal.directions._permutation import WHOLE, part, permuted
 from zolal.errors import InvalidArgumentError
 
@@ -103,3 +103,11 @@ def test_parts_of_a_permutation_are_those_of_the_whole(size):
     assert sorted(whole) == list(range(size))
     third = size // 3
     np.testing.assert_array_equal(np.concatenate([part(0, third, size, keys), part(third, size - third, size, keys)]), whole)
+
+
+def test_waves_are_cosine_plus_sine():
+    """In extended precision; the angle is a multiple of an eighth of 2 pi / d, so that it is folded without rounding."""
+    for d in (1, 3, 7, 1_000, 4_097, 99_991):
+        k = np.arange(d)
+        angles = 2.0 * np.arccos(np.longdouble(-1.0)) * k / d
+        assert np.max(np.abs(_wave.entries(k, d) - (np.cos(angles) + np.sin(angles)))) < 1e-15  # some roundings of numbers up to sqrt(2)
