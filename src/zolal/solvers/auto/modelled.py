@@ -178,11 +178,13 @@ class Modelled(Solver[ModelledState]):
         state, step = course.stepped(state, terrain, model, here.rows, state.radius)
         gain = self._hope(state, terrain, model, here.rows, step.gain)
         state = state.but(gain=gain, gradient_size=max(state.gradient_size, self._size_here(state, belief)))
+        little = CONSTANTS.little * max(state.fallen, state.first_spread)
+        if state.gain <= little and self._may_repeat(state):
+            return state.but(asked=belief.centre, trial=None, repeats=1)
         if ignorant and (look := self._look(state, terrain, here)):
             return look
-        little = max(CONSTANTS.little * state.fallen, state.noise)
         unmeasured = here.measured is not None and here.slope is here.believed
-        if unmeasured and state.gain <= little and (look := self._look(state, terrain, here, here.said.covariance)):
+        if unmeasured and state.gain <= max(little, state.noise) and (look := self._look(state, terrain, here, here.said.covariance)):
             return look  # before one believes what was not measured
         if step.gain <= CONSTANTS.rounding * EPS * abs(belief.value):
             state = state.but(radius=CONSTANTS.shrinkage * state.radius)
@@ -204,11 +206,11 @@ class Modelled(Solver[ModelledState]):
         return (belief.is_flat and len(belief.values) > 1) or belief.is_plateau
 
     def _asks_for_noise(self, state: ModelledState) -> bool:
-        """Whether it is time to evaluate the centre again: not before noise might matter to what is believed or done.
+        """Whether it is time to evaluate the centre again, before a step that gains little does: where noise may have made one fail.
 
         With many variables that is at once, since it matters to where the first looks go, of which there are many.
         """
-        matters = state.has_failed or self._seems_small(state) or len(state.units) >= CONSTANTS.many_variables
+        matters = state.has_failed or len(state.units) >= CONSTANTS.many_variables
         return self._may_repeat(state) and matters
 
     @staticmethod

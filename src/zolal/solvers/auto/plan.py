@@ -21,7 +21,7 @@ SHORTENINGS, LOOK_RESTORATIONS = 10, 8
 FAR_ENOUGH, WORTHWHILE = 0.3, 0.1  # of what a look could tell: with this the first side will do; with less than that none
 LOOSE = 1e-10  # the violation up to which a look is feasible
 TOUCHING = 1e-8  # in units of the radius: what lies so near to a bound is at it
-SAME_LOOK = 1e-6  # of the reach: a look so near to an old one is the old one
+SAME_LOOK = 0.3  # of the reach: a look so near to an old one says little that the old one has not
 
 
 class Slope(NamedTuple):
@@ -208,9 +208,9 @@ def looked_at(
     """The point to look at: where the covariance is largest, within all that is known exactly.
 
     What a look can tell is the slope along the way that the constraints leave of it, so that is what counts; None where they leave none.
-    fresh: random numbers, from which the power iterations begin. reach: how far to look. downwards: on the side that descends; else on
-    the one that the random numbers give. seen: where exact values are known. There another one would tell nothing; so in a corner, where
-    the constraints lead every look to one point, the next look goes less far.
+    fresh: random numbers, whose signs say on which side. reach: how far to look. downwards: on the side that descends instead. seen:
+    where exact values are known. Beside them another one would tell little, whatever the model makes of it, which takes what it misses
+    for independent; so where every look leads to one place, as in a corner, the next one goes less far.
     """
     t, largest = _least_known(covariance, fresh)
     if downwards and float(here.slope.gradient @ t) > 0.0:
@@ -261,12 +261,18 @@ def seen_again(belief: Quadratic, covariance: np.ndarray, fresh: np.ndarray) -> 
 
 
 def _least_known(covariance: np.ndarray, fresh: np.ndarray) -> tuple[np.ndarray, float]:
-    """The direction of the largest variance, and the root of that."""
-    t, length = fresh, norm(fresh)
+    """The direction of the largest variance, and the root of that.
+
+    Power iterations begin at the axis that is known least: where nothing tells directions apart, looks along variables show what each
+    has of its own, and most functions are written so that they have some.
+    """
+    place = int(np.argmax(np.diagonal(covariance)))
+    t, variance = np.zeros(len(covariance)), 0.0
+    t[place] = math.copysign(1.0, fresh[place])
     for _ in range(POWER_STEPS):
-        following = covariance @ (t / length)
+        following = covariance @ t
         size = norm(following)
         if not size > 0.0:
             break
-        t, length = following, size
-    return t / norm(t), math.sqrt(length) if t is not fresh else 0.0
+        t, variance = following / size, size
+    return t, math.sqrt(variance)

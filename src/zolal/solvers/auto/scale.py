@@ -14,25 +14,29 @@ def units(lower: np.ndarray, upper: np.ndarray, x0: np.ndarray, given: np.ndarra
     bounded = np.isfinite(width) & (width > 0.0)
     free, fixed = ~np.isfinite(width), width == 0.0
     found = np.ones_like(x0)
-    found[bounded] = width[bounded] * _shares(np.abs(x0[bounded]) / width[bounded])
+    found[bounded] = width[bounded] * _shares(np.abs(x0[bounded]), width[bounded])
     found[free] = _sizes(np.abs(x0[free]))
     found[fixed] = np.median(found[~fixed]) if not fixed.all() else 1.0
     return found
 
 
-def _shares(ratios: np.ndarray) -> np.ndarray:
+def _shares(sizes: np.ndarray, widths: np.ndarray) -> np.ndarray:
     """The unit over the width, from |x0| over the width: 1 unless the start is much nearer to 0 than the bounds are wide.
 
-    Bounds such as [0, 10^5] around a start of 1 say that nobody knows them, not that 10^5 is a step of order 1. A start of 0 says nothing
-    of its own variable, which then gets what others show.
+    Bounds such as [0, 10^5] around a start of 1 say that nobody knows them, not that 10^5 is a step of order 1. Variables with bounds of
+    one width are of one kind. A start of 0 says nothing of its own kind, which then gets what others show.
     """
+    ratios = np.zeros_like(sizes)
+    for width in np.unique(widths):
+        kind = widths == width
+        ratios[kind] = _sizes(sizes[kind]) / width if sizes[kind].any() else 0.0
     shares = np.clip(NARROW * ratios, WIDE, 1.0)
     told = ratios > 0.0
     return np.where(told, shares, np.exp(np.mean(np.log(shares[told]))) if told.any() else 1.0)
 
 
 def _sizes(sizes: np.ndarray) -> np.ndarray:
-    """From |x0| where there are no bounds.
+    """From |x0| alone.
 
     Entries of one order, as those of a random start, do not say which variable is longer, so all get their median. Entries that differ by
     orders of magnitude do; the tenth and the ninetieth of a hundred decide, so that single entries near 0 do not. Zeros get the

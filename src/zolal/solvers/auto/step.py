@@ -77,7 +77,8 @@ class Stepper:
         allowed = 1.01 * rows.distance(rows.value)
         for _ in range(ROUNDS):
             try:
-                found, convex = self._programme(model, u, rows, bend + self.terrain.bend(multipliers), radius)
+                held = rows.are_equalities | (multipliers != 0.0)
+                found, convex = self._programme(model, u, rows, bend + self.terrain.bend(multipliers), radius, held)
             except LinAlgError:  # numbers so large or small that no factor exists: there is no step to be had from them
                 break
             trial = self._feasible(model, u, rows, found.step, gain, allowed)
@@ -122,13 +123,17 @@ class Stepper:
                     return trial, value, gained
         return None
 
-    def _programme(self, model: Model, u: np.ndarray, rows: Linearization, bend: np.ndarray, radius: float) -> tuple[Solution, bool]:
-        """The step of one linearization within the ball, and whether the model is convex over it as it is."""
+    def _programme(
+        self, model: Model, u: np.ndarray, rows: Linearization, bend: np.ndarray, radius: float, held: np.ndarray
+    ) -> tuple[Solution, bool]:
+        """The step of one linearization within the ball, and whether the model is convex over it as it is.
+
+        held: the rows that hold the step back, as far as is known. Across them it is fixed, so curvature there may be anything.
+        """
         terrain, away, radius = self.terrain, u - model.centre, max(radius, 1e-300)  # huge values shrink it until it is none
         hessian, slope = model.hessian + bend, model.slope(u)
-        equal = rows.are_equalities
-        scaled = rows.jacobian[equal] / rows.lengths[equal][:, None]
-        if len(scaled):  # across the equalities the step is fixed, so curvature there may be anything
+        scaled = rows.jacobian[held] / rows.lengths[held][:, None]
+        if len(scaled):
             hessian = hessian + (10.0 * norm(hessian) + 1e-300) * (scaled.T @ scaled)
         shift = _convexity_shift(hessian, FLAT * norm(slope) / radius)
         lower, upper = terrain.lower - u, terrain.upper - u

@@ -69,3 +69,13 @@ def test_units_are_positive_whatever_the_start():
         found = units(lower, upper, x0)
         assert np.isfinite(found).all()
         assert (found > 0.0).all()
+
+
+def test_variables_with_bounds_of_one_width_have_one_unit():
+    start = [2e-3, -3e-3, 6e-3, 0.0, 0.4]
+    found = of(start, [-1.0] * 4 + [0.0], [1.0] * 4 + [0.5])
+    assert_allclose(found, [2 * 3e-3] * 4 + [0.5])
+
+
+def test_a_kind_whose_starts_differ_by_orders_keeps_them_apart():
+    assert_allclose(of([1.0, 1e3], [0.0, 0.0], [1e4, 1e4]), [10.0, 2e3])

@@ -149,3 +149,16 @@ def test_a_constraint_without_a_value_beyond_an_edge_is_not_crossed():
     step = Stepper(terrain).minimiser(model, terrain.rows(x0), 3.0, np.zeros((D, D)))
     assert step.gain > 0.3
     assert step.point[0] >= np.exp(-5.0) * (1 - 1e-9)
+
+
+def test_curvature_across_a_row_that_holds_the_step_does_not_shorten_it():
+    """Along a hyperbola; what is kept of the constraint's curvature may be anything across it, since no step measures it there."""
+    hyperbola = Constraint(lambda x: x[0] * x[1], 25.0, np.inf, jac=lambda x: np.array([x[1], x[0]]))
+    start = np.array([10.0, 2.5])
+    problem = Problem(lambda x: 0.0, 2, constraints=[hyperbola])
+    terrain = Terrain.of(SlackForm(problem, problem.equalities(start)), np.ones(2), start)
+    centre = terrain.inward(start)
+    hessian = np.diag([0.02, 2.0])
+    model, normal = Model(centre, hessian @ start, hessian), np.array([2.5, 10.0]) / np.hypot(2.5, 10.0)
+    step = Stepper(terrain).minimiser(model, terrain.rows(centre), 100.0, -150.0 * np.outer(normal, normal))
+    assert_allclose(terrain.outward(step.point), [np.sqrt(250.0), np.sqrt(2.5)], rtol=0.02)
