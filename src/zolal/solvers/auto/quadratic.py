@@ -27,7 +27,7 @@ import numpy as np
 
 from zolal._array import EPS
 from zolal.solvers.auto.constants import CONSTANTS
-from zolal.solvers.auto.factor import JITTER, Factor, Products, Scales, kernel, matrix, solved_by
+from zolal.solvers.auto.factor import Factor, Scales, Sight, matrix
 from zolal.solvers.auto.grain import grain
 from zolal.solvers.auto.likelihood import Likelihood, Repeats
 from zolal.solvers.auto.measured import Measured
@@ -70,6 +70,7 @@ class Quadratic:
     grain: float = 0.0
     foreseen: int | None = None
     _kept: "Factor | None" = field(default=None, init=False, repr=False)
+    _sighted: "tuple[np.ndarray, Sight] | None" = field(default=None, init=False, repr=False)  # the point that was last asked about
 
     @classmethod
     def start(cls, centre: np.ndarray, value: float, length: float) -> "Quadratic":
@@ -93,8 +94,8 @@ class Quadratic:
             foreseen=None if self.foreseen is None else self.foreseen + 1,
         )
         if new.is_exact == self.is_exact:  # else other columns are needed
-            factor = self._factor
-            object.__setattr__(new, "_kept", factor.grown(self._row(factor, point, len(values)), mean - self.value_there))
+            grown = self._factor.grown(self._sight(point), self._rho / len(values), mean - self.value_there)
+            object.__setattr__(new, "_kept", grown)
         return new
 
     def repeated(self, point: np.ndarray, values: np.ndarray) -> "Quadratic":
@@ -302,14 +303,10 @@ class Quadratic:
 
     def foretold(self, point: np.ndarray) -> Foretold:
         """What is believed of f(point) - f(centre), the third-order error at the point included."""
-        factor, a = self._factor, (point - self.centre) / self.length
-        row = kernel(self.scales, a, self._offsets)
-        solved = solved_by(factor.lower, row)
-        square = float(a @ a)
-        own = kernel(self.scales, a, a[None, :])[0] + self.scales.fourth(square)
-        known, along = own - float(solved @ solved), float(solved @ factor.ones_solved)
+        factor, sight = self._factor, self._sight(point)
+        known, along = sight.own - float(sight.solved @ sight.solved), float(sight.solved @ factor.ones_solved)
         deviations = (math.sqrt(self.amplitude * max(known + doubt**2 / factor.ones_square, 0.0)) for doubt in (along, 1.0 - along))
-        return Foretold(float(row @ factor.alpha), *deviations)
+        return Foretold(float(sight.row @ factor.alpha), *deviations)
 
     def surprise(self, point: np.ndarray, value: float, number: int) -> float:
         """The square of what a mean of so many values missed its forecast by, in standard deviations."""
@@ -377,23 +374,25 @@ class Quadratic:
     def _offsets(self) -> np.ndarray:
         return self._factor.offsets
 
-    def _row(self, factor: "Factor", point: np.ndarray, weight: float) -> tuple[np.ndarray, float, np.ndarray]:
-        """What a point adds to K: its row, the diagonal, and its offset."""
-        a = (point - self.centre) / self.length
-        square = float(a @ a)
-        own = kernel(self.scales, a, a[None, :])[0] * (1.0 + JITTER) + self._rho / weight + self.scales.fourth(square)
-        return kernel(self.scales, a, factor.offsets), own, a
+    def _sight(self, point: np.ndarray) -> Sight:
+        """Of a point, which is asked about several times: before it is evaluated, when it has been, and when it joins the others."""
+        if self._sighted is None or not (self._sighted[0] is point or np.array_equal(self._sighted[0], point)):
+            sight = self._factor.sight(self.scales, (point - self.centre) / self.length)
+            object.__setattr__(self, "_sighted", (point, sight))
+        assert self._sighted is not None
+        return self._sighted[1]
 
     @property
     def _factor(self) -> "Factor":
         if self._kept is None:
             offsets = (self.points[: self.built] - self.centre) / self.length
             noise = self._rho / self.weights[: self.built]
-            covariance = matrix(Products.of(offsets), self.scales, noise)
+            covariance = matrix(offsets, self.scales, noise)
             values = self.values - self.value_there
             factor = Factor.built(covariance, offsets, values, not self.is_exact)
             for number in range(self.built, len(values)):
-                factor = factor.grown(self._row(factor, self.points[number], float(self.weights[number])), float(values[number]))
+                sight = factor.sight(self.scales, (self.points[number] - self.centre) / self.length)
+                factor = factor.grown(sight, self._rho / float(self.weights[number]), float(values[number]))
             object.__setattr__(self, "_kept", factor)
         assert self._kept is not None
         return self._kept
