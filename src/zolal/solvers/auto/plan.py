@@ -90,8 +90,7 @@ class Here:
             way = _Way.down(terrain, rows, u, gradient, radius)
             if reported is not None:
                 covariance = covariance + reported.doubt(way.multipliers[-len(reported.beliefs) :], measured)
-            normals = active.span(active.pressed(gradient, way.multipliers, sure**2 * covariance))
-            left, error = _along(covariance, normals)
+            left, error = _along(covariance, active.held(gradient, way.multipliers, sure, covariance))
             return Slope(gradient, left, error, way.stationarity, way.multipliers)
 
         believed = slope(belief.gradient, belief.covariance)
@@ -153,6 +152,12 @@ class _Active:
         """Of length 1, the rows' first."""
         scaled = self.rows.jacobian[self.which] / self.rows.lengths[self.which][:, None]
         return np.vstack([scaled, np.eye(len(self.bounds))[self.bounds != 0]])
+
+    def held(self, gradient: np.ndarray, multipliers: np.ndarray, sure: float, covariance: np.ndarray) -> np.ndarray:
+        """Orthonormal rows that span the normals which surely hold x back. sure: the standard deviations that it takes."""
+        if not self.which.any() and not self.bounds.any():
+            return np.empty((0, len(gradient)))
+        return self.span(self.pressed(gradient, multipliers, sure**2 * covariance))
 
     def pressed(self, gradient: np.ndarray, multipliers: np.ndarray, covariance: np.ndarray) -> np.ndarray:
         """Which of the normals hold x back by more than the doubt of the gradient along them; equalities and fixed variables always do."""

@@ -27,13 +27,19 @@ def solve(hessian: np.ndarray, gradient: np.ndarray, rows: Linearization, lower:
     """
     equal = rows.are_equalities
     step, prices = _equalities_alone(hessian, gradient, rows.only(equal))
+    if (step < lower).any() or (step > upper).any() or not _hold(rows, equal, step):
+        return _by_daqp(hessian, gradient, rows, lower, upper, unit)
+    multipliers = np.zeros(len(equal))
+    multipliers[equal] = prices
+    return Solution(step, multipliers)
+
+
+def _hold(rows: Linearization, equal: np.ndarray, step: np.ndarray) -> bool:
+    """Whether the linearized rows that are no equalities hold after a step."""
+    if equal.all():
+        return True
     value = rows.value + rows.jacobian @ step
-    loose = equal | ((value >= rows.lower) & (value <= rows.upper))
-    if loose.all() and ((step >= lower) & (step <= upper)).all():
-        multipliers = np.zeros(len(value))
-        multipliers[equal] = prices
-        return Solution(step, multipliers)
-    return _by_daqp(hessian, gradient, rows, lower, upper, unit)
+    return bool((equal | ((value >= rows.lower) & (value <= rows.upper))).all())
 
 
 def steepest(length: float, gradient: np.ndarray, rows: Linearization, lower: np.ndarray, upper: np.ndarray, unit: float) -> Solution:

@@ -148,12 +148,16 @@ class Quadratic:
 
         The errors of far values are not as independent as the model has it: many of them together would outweigh near ones.
         """
-        distance = np.linalg.norm(self.points - centre, axis=1)
-        nearest = np.argsort(distance, kind="stable")
-        if self.is_exact:
-            return np.sort(nearest[: self.capacity])
-        near = max(2 * self.coefficients, int(np.sum(distance <= CONSTANTS.near * length)))
-        return np.sort(nearest[: min(near, self.capacity)])
+        number, most = len(self.values), self.capacity
+        if number <= (most if self.is_exact else min(2 * self.coefficients, most)):
+            return np.arange(number)
+        distance = self._distances(centre)
+        if not self.is_exact:
+            most = min(max(2 * self.coefficients, int(np.sum(distance <= CONSTANTS.near * length))), most)
+        return np.sort(np.argsort(distance, kind="stable")[:most])
+
+    def _distances(self, centre: np.ndarray) -> np.ndarray:
+        return np.sqrt(_squares(self.points - centre))
 
     @property
     def coefficients(self) -> int:
@@ -166,7 +170,7 @@ class Quadratic:
         """The most values that are kept: those that a quadratic needs, with noise as many as one can factorise."""
         return self.coefficients if self.is_exact else max(CONSTANTS.most_points, 4 * (self.dimension + 1))
 
-    @property
+    @cached_property
     def is_flat(self) -> bool:
         """Whether every value is the same, as far as numbers can tell."""
         return not float(np.ptp(self.values)) > VANISHING
@@ -176,11 +180,14 @@ class Quadratic:
         """Whether, about one length away, equal values lie in all directions that were looked at: f has steps, and the centre is on one."""
         if not self.is_exact or self.foreseen:
             return False
-        there = np.einsum("ij,ij->i", self._offsets, self._offsets) >= PLATEAU**2
-        same = there & (self.values == self.value_there)
-        if np.sum(same) < min(self.dimension, np.sum(there)) or not same.any():
+        equal = self._offsets[self.values == self.value_there]
+        same = equal[_squares(equal) >= PLATEAU**2]
+        if not len(same):
             return False
-        return bool(np.linalg.matrix_rank(self._offsets[same]) == np.linalg.matrix_rank(self._offsets[there]))
+        there = self._offsets[_squares(self._offsets) >= PLATEAU**2]
+        if len(same) < min(self.dimension, len(there)):
+            return False
+        return bool(np.linalg.matrix_rank(same) == np.linalg.matrix_rank(there))
 
     @property
     def is_exact(self) -> bool:
@@ -212,7 +219,7 @@ class Quadratic:
         """Judged by some values, near and far."""
         number = len(self.values)
         chosen = np.unique(np.linspace(0, number - 1, min(number, CONSTANTS.search_points)).astype(int))
-        some = np.sort(np.argsort(np.linalg.norm(self.points - self.centre, axis=1), kind="stable")[chosen])
+        some = np.sort(np.argsort(self._distances(self.centre), kind="stable")[chosen])
         values = self.values[some] - self.value_there
         offsets = (self.points[some] - self.centre) / self.length
         return Likelihood(offsets, values, self.weights[some], self.repeats, self.least).climbed(self.scales)
@@ -363,7 +370,7 @@ class Quadratic:
     @cached_property
     def value_there(self) -> float:
         """What was evaluated nearest to the centre; all values are counted from it, so that little is lost to rounding."""
-        return float(self.values[np.argmin(np.linalg.norm(self.points[: self.built] - self.centre, axis=1))])
+        return float(self.values[np.argmin(_squares(self.points[: self.built] - self.centre))])
 
     def value_at(self, point: np.ndarray) -> float | None:
         """What a point gave that was evaluated before and is not forgotten."""
@@ -396,3 +403,8 @@ class Quadratic:
             object.__setattr__(self, "_kept", factor)
         assert self._kept is not None
         return self._kept
+
+
+def _squares(rows: np.ndarray) -> np.ndarray:
+    """Of the rows' lengths."""
+    return np.einsum("ij,ij->i", rows, rows)

@@ -127,8 +127,8 @@ class Stepper:
         terrain, away, radius = self.terrain, u - model.centre, max(radius, 1e-300)  # huge values shrink it until it is none
         hessian, slope = model.hessian + bend, model.slope(u)
         equal = rows.are_equalities
-        scaled = rows.jacobian[equal] / rows.lengths[equal][:, None]
-        if len(scaled):  # across the equalities the step is fixed, so curvature there may be anything
+        if equal.any():  # across the equalities the step is fixed, so curvature there may be anything
+            scaled = rows.jacobian[equal] / rows.lengths[equal][:, None]
             hessian = hessian + (10.0 * norm(hessian) + 1e-300) * (scaled.T @ scaled)
         shift = _convexity_shift(hessian, FLAT * norm(slope) / radius)
         lower, upper = terrain.lower - u, terrain.upper - u
