@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, get_lapack_funcs
 
 DEPENDENT = 1e-9  # of the largest singular value: what is less does not count
-_potrf, _potrs = get_lapack_funcs(("potrf", "potrs"), (np.empty(0),))
+_potrf, _potrs, _syevr = get_lapack_funcs(("potrf", "potrs", "syevr"), (np.empty(0),))
 
 
 def norm(array: np.ndarray) -> float:
@@ -34,6 +34,11 @@ def divided(right: np.ndarray, matrix: np.ndarray, least: float) -> np.ndarray:
 def solved(factor: np.ndarray, right: np.ndarray) -> np.ndarray:
     """matrix^-1 right."""
     return _potrs(factor, right, lower=1)[0]
+
+
+def lowest(matrix: np.ndarray) -> float:
+    """The least eigenvalue of a symmetric matrix."""
+    return float(_syevr(matrix, compute_v=0, range="I", il=1, iu=1)[0][0])
 
 
 def spanned(rows: np.ndarray) -> np.ndarray:

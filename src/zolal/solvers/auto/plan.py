@@ -81,7 +81,7 @@ class Here:
         missed their forecasts by, in standard deviations. across: what is known of f off the equalities. reported: what is believed of
         outputs, whose models are the last rows."""
         u = belief.centre
-        active = _Active.of(rows, terrain.lower - u, terrain.upper - u, TOUCHING * radius)
+        active = None if terrain.is_free else _Active.of(rows, terrain.lower - u, terrain.upper - u, TOUCHING * radius)
         sure = CONSTANTS.pressed * (1.0 + 2.0 / max(len(belief.values) - 1, 1))  # few values do not even tell their own spread
         sure *= math.sqrt(max(surprise, 1.0))
 
@@ -90,8 +90,10 @@ class Here:
             way = _Way.down(terrain, rows, u, gradient, radius)
             if reported is not None:
                 covariance = covariance + reported.doubt(way.multipliers[-len(reported.beliefs) :], measured)
-            left, error = _along(covariance, active.held(gradient, way.multipliers, sure, covariance))
-            return Slope(gradient, left, error, way.stationarity, way.multipliers)
+            if active is not None:
+                covariance = taken_out(covariance, active.held(gradient, way.multipliers, sure, covariance))
+            error = math.sqrt(max(float(np.trace(covariance)), 0.0))
+            return Slope(gradient, covariance, error, way.stationarity, way.multipliers)
 
         believed = slope(belief.gradient, belief.covariance)
         is_near = believed.stationarity + believed.error <= CONSTANTS.small * largest
@@ -124,12 +126,6 @@ class _Way(NamedTuple):
         return cls(norm(found.step) / short, found.multipliers)
 
 
-def _along(covariance: np.ndarray, normals: np.ndarray) -> tuple[np.ndarray, float]:
-    """The covariance across the normals taken out, and the root of its trace."""
-    left = taken_out(covariance, normals)
-    return left, math.sqrt(max(float(np.trace(left)), 0.0))
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class _Active:
@@ -151,7 +147,7 @@ class _Active:
     def normals(self) -> np.ndarray:
         """Of length 1, the rows' first."""
         scaled = self.rows.jacobian[self.which] / self.rows.lengths[self.which][:, None]
-        return np.vstack([scaled, np.eye(len(self.bounds))[self.bounds != 0]])
+        return np.vstack([scaled, np.eye(len(self.bounds))[self.bounds != 0]]) if self.bounds.any() else scaled
 
     def held(self, gradient: np.ndarray, multipliers: np.ndarray, sure: float, covariance: np.ndarray) -> np.ndarray:
         """Orthonormal rows that span the normals which surely hold x back. sure: the standard deviations that it takes."""
@@ -169,10 +165,12 @@ class _Active:
 
     def variances(self, covariance: np.ndarray) -> np.ndarray:
         """Of the gradient along each normal, as far as the equalities leave it: what lies across them is never measured, nor needed."""
-        normals, always = self.normals, self._always_spanned
-        within = normals - (normals @ always.T) @ always
-        lengths = np.linalg.norm(within, axis=1)
-        within = np.where(lengths > 1e-9, 1.0, 0.0)[:, None] * within / np.maximum(lengths, 1e-300)[:, None]
+        within = self.normals
+        if self.always.any():
+            always = self._always_spanned
+            within = within - (within @ always.T) @ always
+            lengths = np.linalg.norm(within, axis=1)
+            within = np.where(lengths > 1e-9, 1.0, 0.0)[:, None] * within / np.maximum(lengths, 1e-300)[:, None]
         return np.maximum(np.einsum("ij,ij->i", within @ covariance, within), 0.0)
 
     @cached_property
@@ -185,7 +183,9 @@ class _Active:
         return spanned(self.normals[self.always])
 
     def span(self, chosen: np.ndarray) -> np.ndarray:
-        """Orthonormal rows that span the chosen normals."""
+        """Orthonormal rows that span the chosen normals; those of bounds are orthonormal by themselves."""
+        if not self.which.any():
+            return self.normals[chosen]
         return self._always_spanned if np.array_equal(chosen, self.always) else spanned(self.normals[chosen])
 
 
@@ -267,11 +267,13 @@ def seen_again(belief: Quadratic, covariance: np.ndarray, fresh: np.ndarray) -> 
 
 def _least_known(covariance: np.ndarray, fresh: np.ndarray) -> tuple[np.ndarray, float]:
     """The direction of the largest variance, and the root of that."""
-    t, length = fresh, norm(fresh)
-    for _ in range(POWER_STEPS):
-        following = covariance @ (t / length)
-        size = norm(following)
-        if not size > 0.0:
-            break
-        t, length = following, size
-    return t / norm(t), math.sqrt(length) if t is not fresh else 0.0
+    largest = float(np.trace(covariance))
+    if not largest > 0.0:
+        return fresh / norm(fresh), 0.0
+    shares = covariance / largest  # so that no step is longer than the one before, nor vanishes
+    before = fresh
+    for _ in range(POWER_STEPS - 1):
+        before = shares @ before
+    t = shares @ before
+    length = norm(t)
+    return t / length, math.sqrt(largest * length / norm(before))
