@@ -17,7 +17,7 @@ LOW = 0xFFFFFFFF
 
 
 def hashed_words(dimension: int, keys: tuple[Any, ...], reference: Array) -> Any:
-    """The 32-bit word of every coordinate as int64, in the namespace and on the device of `reference`; one row for each of several keys."""
+    """The 32-bit word of every coordinate as int64, in the namespace and on the device of `reference`; columns of keys make rows."""
     xp = namespace(reference)
     z = xp.arange(dimension, dtype=xp.int64, device=device(reference))
     for key, multiplier in zip(keys, MULTIPLIERS, strict=True):

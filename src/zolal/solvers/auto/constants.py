@@ -16,7 +16,7 @@ class Constants:
     first_axes: float = 1.0  # s_d in units of s_H before anything is known
     prior_spread: float = 3.0  # of the logarithms of s_H, s_h, s_d and s_3 about these: a factor of 20
     search_share: float = 0.125  # the part of the values that is new when scales are looked for again
-    search_points: int = 150  # the most values, near and far, by which scales are judged
+    search_points: int = 300  # the most values, near and far, by which scales are judged
     near: float = 2.0  # radii: with noise, how near all values are kept
     repeat_trust: int = 8  # values that one repeated value counts for where the noise is estimated
     bent: float = 0.3  # by how much of itself curvature may change over one unit of every variable, before anything is known of it

@@ -14,6 +14,11 @@ def norm(array: np.ndarray) -> float:
     return math.sqrt(float(np.vdot(array, array)))
 
 
+def square_lengths(rows: np.ndarray) -> np.ndarray:
+    """Of the rows, one each."""
+    return np.einsum("ij,ij->i", rows, rows)
+
+
 def factorized(matrix: np.ndarray) -> np.ndarray:
     """The factor of a positive definite matrix, with anything in the other triangle; LinAlgError for any other matrix."""
     factor, failed = _potrf(matrix, lower=1, clean=0)

@@ -9,6 +9,7 @@ from scipy.linalg import get_lapack_funcs
 
 from zolal._array import EPS
 from zolal.solvers.auto.constants import CONSTANTS
+from zolal.solvers.auto.dense import square_lengths
 
 _potrf, _trtrs = get_lapack_funcs(("potrf", "trtrs"), (np.empty(0),))
 JITTER = 64.0 * EPS  # relative, on the diagonal of K: what its own rounding amounts to
@@ -204,7 +205,7 @@ class Factor:
 
 def _bent(offsets: np.ndarray) -> np.ndarray:
     """a and a|a|^2, side by side."""
-    return np.hstack([offsets, offsets * np.einsum("ij,ij->i", offsets, offsets)[:, None]])
+    return np.hstack([offsets, offsets * square_lengths(offsets)[:, None]])
 
 
 def solved_by(lower: np.ndarray, right: np.ndarray, transposed: bool = False) -> np.ndarray:

@@ -78,30 +78,18 @@ class Likelihood:
         return found.reshape(len(found), number + 2, number + 2)
 
     def climbed(self, scales: Scales) -> Scales:
-        """The best of the scales and their neighbours, as long as that is another one, for a few moves.
-
-        Where several of the scales are better by themselves, all of them are changed together if that is better still.
-        """
+        """The best of the scales and their neighbours, as long as that is another one, for a few moves."""
         for _ in range(CONSTANTS.search_moves):
             near = [scales, *self._neighbours(scales)]
             self._see(near)
             best = max(near, key=self.seen.__getitem__)
             if best == scales:
                 return scales
-            together = self._together(scales, near)
-            scales = together if self(together) > self.seen[best] else best
+            scales = best
         return scales
 
-    def _together(self, scales: Scales, near: list[Scales]) -> Scales:
-        """With every change that is better by itself; of two changes of one scale, with the better one."""
-        found = list(scales)
-        for other in sorted(near, key=self.seen.__getitem__):
-            if self.seen[other] > self.seen[scales]:
-                found = [new if new != old else so_far for new, old, so_far in zip(other, scales, found, strict=True)]
-        return Scales(*found)
-
     def _neighbours(self, scales: Scales) -> list[Scales]:
-        found = [Scales(*scales[:i], scales[i] * factor, *scales[i + 1 :]) for i in SHAPES for factor in (0.5, 2.0)]
+        found = [Scales._make((*scales[:i], scales[i] * factor, *scales[i + 1 :])) for i in SHAPES for factor in (0.5, 2.0)]
         if self.repeats.number:
             found += [scales._replace(noise=max(factor * scales.noise, self.least)) for factor in (0.25, 4.0)]
         return found

@@ -10,7 +10,7 @@ import numpy as np
 from zolal.linearization import Linearization
 from zolal.solvers.auto.across import Across
 from zolal.solvers.auto.constants import CONSTANTS
-from zolal.solvers.auto.dense import norm, spanned, taken_out
+from zolal.solvers.auto.dense import norm, spanned, square_lengths, taken_out
 from zolal.solvers.auto.programme import nearest, steepest
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.reported import Reported
@@ -245,7 +245,7 @@ def looked_at(
 
 
 def _is_among(point: np.ndarray, points: np.ndarray, near: float) -> bool:
-    return bool(np.min(np.linalg.norm(points - point, axis=1)) <= near)
+    return bool(square_lengths(points - point).min() <= near**2)
 
 
 def _left_of(way: np.ndarray, terrain: Terrain, here: Here) -> np.ndarray:

@@ -27,6 +27,7 @@ import numpy as np
 
 from zolal._array import EPS
 from zolal.solvers.auto.constants import CONSTANTS
+from zolal.solvers.auto.dense import square_lengths
 from zolal.solvers.auto.factor import Factor, Scales, Sight, matrix
 from zolal.solvers.auto.grain import grain
 from zolal.solvers.auto.likelihood import Likelihood, Repeats
@@ -151,13 +152,10 @@ class Quadratic:
         number, most = len(self.values), self.capacity
         if number <= (most if self.is_exact else min(2 * self.coefficients, most)):
             return np.arange(number)
-        distance = self._distances(centre)
+        distance = square_lengths(self.points - centre)
         if not self.is_exact:
-            most = min(max(2 * self.coefficients, int(np.sum(distance <= CONSTANTS.near * length))), most)
+            most = min(max(2 * self.coefficients, int(np.sum(distance <= (CONSTANTS.near * length) ** 2))), most)
         return np.sort(np.argsort(distance, kind="stable")[:most])
-
-    def _distances(self, centre: np.ndarray) -> np.ndarray:
-        return np.sqrt(_squares(self.points - centre))
 
     @property
     def coefficients(self) -> int:
@@ -181,13 +179,12 @@ class Quadratic:
         if not self.is_exact or self.foreseen:
             return False
         equal = self._offsets[self.values == self.value_there]
-        same = equal[_squares(equal) >= PLATEAU**2]
+        same = equal[square_lengths(equal) >= PLATEAU**2]
         if not len(same):
             return False
-        there = self._offsets[_squares(self._offsets) >= PLATEAU**2]
-        if len(same) < min(self.dimension, len(there)):
-            return False
-        return bool(np.linalg.matrix_rank(same) == np.linalg.matrix_rank(there))
+        there = self._offsets[square_lengths(self._offsets) >= PLATEAU**2]
+        enough = len(same) >= min(self.dimension, len(there))
+        return enough and bool(np.linalg.matrix_rank(same) == np.linalg.matrix_rank(there))
 
     @property
     def is_exact(self) -> bool:
@@ -219,7 +216,7 @@ class Quadratic:
         """Judged by some values, near and far."""
         number = len(self.values)
         chosen = np.unique(np.linspace(0, number - 1, min(number, CONSTANTS.search_points)).astype(int))
-        some = np.sort(np.argsort(self._distances(self.centre), kind="stable")[chosen])
+        some = np.sort(np.argsort(square_lengths(self.points - self.centre), kind="stable")[chosen])
         values = self.values[some] - self.value_there
         offsets = (self.points[some] - self.centre) / self.length
         return Likelihood(offsets, values, self.weights[some], self.repeats, self.least).climbed(self.scales)
@@ -370,7 +367,7 @@ class Quadratic:
     @cached_property
     def value_there(self) -> float:
         """What was evaluated nearest to the centre; all values are counted from it, so that little is lost to rounding."""
-        return float(self.values[np.argmin(_squares(self.points[: self.built] - self.centre))])
+        return float(self.values[np.argmin(square_lengths(self.points[: self.built] - self.centre))])
 
     def value_at(self, point: np.ndarray) -> float | None:
         """What a point gave that was evaluated before and is not forgotten."""
@@ -383,28 +380,21 @@ class Quadratic:
 
     def _sight(self, point: np.ndarray) -> Sight:
         """Of a point, which is asked about several times: before it is evaluated, when it has been, and when it joins the others."""
-        if self._sighted is None or not (self._sighted[0] is point or np.array_equal(self._sighted[0], point)):
-            sight = self._factor.sight(self.scales, (point - self.centre) / self.length)
-            object.__setattr__(self, "_sighted", (point, sight))
-        assert self._sighted is not None
-        return self._sighted[1]
+        kept = self._sighted
+        if kept is None or not np.array_equal(kept[0], point):
+            kept = point, self._factor.sight(self.scales, (point - self.centre) / self.length)
+            object.__setattr__(self, "_sighted", kept)
+        return kept[1]
 
     @property
     def _factor(self) -> "Factor":
-        if self._kept is None:
-            offsets = (self.points[: self.built] - self.centre) / self.length
-            noise = self._rho / self.weights[: self.built]
-            covariance = matrix(offsets, self.scales, noise)
-            values = self.values - self.value_there
-            factor = Factor.built(covariance, offsets, values, not self.is_exact)
+        factor = self._kept
+        if factor is None:
+            offsets, values = (self.points - self.centre) / self.length, self.values - self.value_there
+            covariance = matrix(offsets[: self.built], self.scales, self._rho / self.weights[: self.built])
+            factor = Factor.built(covariance, offsets[: self.built], values, not self.is_exact)
             for number in range(self.built, len(values)):
-                sight = factor.sight(self.scales, (self.points[number] - self.centre) / self.length)
+                sight = factor.sight(self.scales, offsets[number])
                 factor = factor.grown(sight, self._rho / float(self.weights[number]), float(values[number]))
             object.__setattr__(self, "_kept", factor)
-        assert self._kept is not None
-        return self._kept
-
-
-def _squares(rows: np.ndarray) -> np.ndarray:
-    """Of the rows' lengths."""
-    return np.einsum("ij,ij->i", rows, rows)
+        return factor
