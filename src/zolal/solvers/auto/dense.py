@@ -48,8 +48,9 @@ def lowest(matrix: np.ndarray) -> float:
 
 def spanned(rows: np.ndarray) -> np.ndarray:
     """Orthonormal rows that span the given ones."""
-    if not len(rows):
-        return rows
+    if len(rows) <= 1:
+        length = norm(rows)
+        return rows / length if length > 0.0 else rows[:0]
     _, sizes, basis = np.linalg.svd(rows, full_matrices=False)
     return basis[sizes > DEPENDENT * max(float(sizes[0]), 1e-300)]
 

@@ -59,7 +59,8 @@ def nearest(rows: Linearization, lower: np.ndarray, upper: np.ndarray) -> np.nda
     """The shortest step to where the linearized rows hold within the bounds; where they cannot, one that violates them little."""
     d = rows.jacobian.shape[1]
     if rows.are_equalities.all():
-        step = np.linalg.lstsq(rows.jacobian / rows.lengths[:, None], (rows.lower - rows.value) / rows.lengths, rcond=1e-12)[0]
+        scaled, missing = rows.jacobian / rows.lengths[:, None], (rows.lower - rows.value) / rows.lengths
+        step = missing[0] * scaled[0] if len(scaled) == 1 else np.linalg.lstsq(scaled, missing, rcond=1e-12)[0]
         if ((step >= lower) & (step <= upper)).all():
             return step
     excess = np.abs(rows.value - np.clip(rows.value, rows.lower, rows.upper)) / rows.lengths
