@@ -46,6 +46,7 @@ package: $(VENV)/dev.stamp ## wheel and sdist into dist/, checked
 bench: $(VENV)/dev.stamp ## the speed ratios
 	$(BIN)/python benchmarks/directions.py
 	$(BIN)/python benchmarks/bregman_step.py
+	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/multistage.py
 	$(BIN)/python benchmarks/parallel.py
 

@@ -13,6 +13,7 @@ import numpy as np
 
 Array = Any  # an array of any namespace of the array API standard
 EPS = float(np.finfo(np.float64).eps)  # the unit of rounding in double precision, which other tolerances are multiples of
+NUMPY = array_api_compat.array_namespace(np.empty(0))
 
 
 def rounding(x: Array) -> float:
@@ -22,6 +23,8 @@ def rounding(x: Array) -> float:
 
 def namespace(*arrays: Array) -> Any:
     """The array API namespace of the given arrays (Python scalars are skipped)."""
+    if type(arrays[0]) is np.ndarray and len(arrays) == 1:
+        return NUMPY  # to look through all namespaces takes longer than most of what is done with a short array
     return array_api_compat.array_namespace(*arrays)
 
 
@@ -32,6 +35,8 @@ def is_numpy(x: Array) -> bool:
 
 def like(values: Any, x: Array) -> Array:
     """`values` as an array with the namespace, dtype and device of `x`."""
+    if type(values) is np.ndarray and type(x) is np.ndarray:
+        return values.astype(x.dtype, copy=False)
     if array_api_compat.is_array_api_obj(values) and type(values) is type(x) and values.dtype == x.dtype:
         return values.detach() if array_api_compat.is_torch_array(values) else values
     return namespace(x).asarray(np.array(to_numpy(values)), dtype=x.dtype, device=array_api_compat.device(x))
@@ -49,6 +54,8 @@ def zeros(size: int, x: Array) -> Array:
 
 def to_numpy(x: Any) -> np.ndarray:
     """`x` as a NumPy array, moved to the host where needed."""
+    if type(x) is np.ndarray:
+        return x
     if array_api_compat.is_torch_array(x):
         return np.asarray(x.detach().cpu())
     if array_api_compat.is_cupy_array(x):

@@ -50,7 +50,7 @@ def nonnegative(name: str, value: Any) -> float:
 
 
 def _is_integer(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
+    return type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
 
 
 def pairs(name: str, parts: Any, kind: type) -> tuple[tuple[Any, int], ...]:

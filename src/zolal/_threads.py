@@ -1,8 +1,8 @@
 """One thread for linear algebra on small matrices, where several only wait for each other."""
 
 import functools
-from contextlib import AbstractContextManager
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from threadpoolctl import ThreadpoolController
 
@@ -13,10 +13,17 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def one_thread() -> AbstractContextManager[Any]:
+@contextmanager
+def one_thread() -> Iterator[None]:
     """Inside, BLAS and LAPACK use one thread; outside, as many as before."""
-    limited: AbstractContextManager[Any] = _controller().limit(limits=1)
-    return limited
+    several = [(library, count) for library in _controller().lib_controllers if (count := library.get_num_threads()) != 1]
+    for library, _ in several:
+        library.set_num_threads(1)
+    try:
+        yield
+    finally:
+        for library, count in several:
+            library.set_num_threads(count)
 
 
 def at_most(threads: int) -> None:

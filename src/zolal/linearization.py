@@ -63,7 +63,9 @@ class Linearization:
 
     def at(self, value: np.ndarray) -> "Linearization":
         """The same derivatives with other values."""
-        return Linearization(value, self.jacobian, self.lower, self.upper)
+        new = Linearization(value, self.jacobian, self.lower, self.upper)
+        new.__dict__.update(lengths=self.lengths, are_equalities=self.are_equalities)
+        return new
 
     def scaled(self, reach: float = math.inf) -> tuple["Linearization", np.ndarray]:
         """The rows divided by the lengths of their gradients, and those lengths.

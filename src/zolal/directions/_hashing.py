@@ -16,8 +16,8 @@ MULTIPLIERS = (0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D)
 LOW = 0xFFFFFFFF
 
 
-def hashed_words(dimension: int, keys: tuple[int, ...], reference: Array) -> Any:
-    """The 32-bit word of every coordinate as int64, in the namespace and on the device of `reference`."""
+def hashed_words(dimension: int, keys: tuple[Any, ...], reference: Array) -> Any:
+    """The 32-bit word of every coordinate as int64, in the namespace and on the device of `reference`; columns of keys make rows."""
     xp = namespace(reference)
     z = xp.arange(dimension, dtype=xp.int64, device=device(reference))
     for key, multiplier in zip(keys, MULTIPLIERS, strict=True):

@@ -30,8 +30,11 @@ def normal_row(dimension: int, keys: tuple[int, ...], reference: Array) -> Array
     return normal_numbers(dimension, keys, reference)
 
 
-def normal_numbers(dimension: int, keys: tuple[int, ...], reference: Array) -> Array:
-    """Standard normal numbers from one hashed 64-bit word per coordinate, of which 52 bits are used."""
+def normal_numbers(dimension: int, keys: tuple[Any, ...], reference: Array) -> Array:
+    """Standard normal numbers from one hashed 64-bit word per coordinate, of which 52 bits are used.
+
+    keys: numbers, or a column of them each, for several rows.
+    """
     xp = namespace(reference)
     high, low = (hashed_words(dimension, half, reference) for half in (keys[:3], keys[3:]))
     number = xp.astype((high << 20) | (low >> 12), xp.float64)

@@ -47,7 +47,7 @@ class Survey:
 
     @property
     def resolved(self) -> bool:
-        return moves_every_coordinate(self.smoothing, self.bases)
+        return self.smoothing == math.inf or moves_every_coordinate(self.smoothing, self.bases)
 
     def query(self, i: int) -> Query:
         base, direction, _, sample = self.probes[i]

@@ -228,7 +228,7 @@ class Session:
             if result.status is not Status.CONVERGED or result.success:
                 return result
             self.spent = result.nfev
-            start = self.snapshot = self._here(replace(self.snapshot, earliest=2 * outcome.state.k))
+            start = self.snapshot = self._here(earliest=2 * outcome.state.k)
 
     def _rule(self, start: Snapshot) -> StoppingRule:
         setup = self.setup
@@ -246,15 +246,16 @@ class Session:
     def _recorded(self, state: State, nfev: int, fun: float, stage: int) -> None:
         self.recorder(state, nfev, fun, stage)
         self.spent = nfev
-        self.snapshot = self._here(replace(self.snapshot, state=state, last=self.recorder.last))
+        self.snapshot = self._here(state=state, last=self.recorder.last)
         for observer in self.observers:
             observer.stepped(self)
 
     def _extended(self, state: State) -> None:
-        self.snapshot = self._here(replace(self.snapshot, state=state))
+        self.snapshot = self._here(state=state)
 
-    def _here(self, snapshot: Snapshot) -> Snapshot:
-        return replace(snapshot, nfev=self.spent, batches=self.batches, failures=tuple(self.failures.items()))
+    def _here(self, **changes: Any) -> Snapshot:
+        failures = tuple(self.failures.items())
+        return replace(self.snapshot, nfev=self.spent, batches=self.batches, failures=failures, **changes)
 
     def _checked(self, outcome: Outcome[Any]) -> Generator[Queries, Any, Result]:
         method, state = self.setup.method, outcome.state

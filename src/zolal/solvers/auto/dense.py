@@ -6,12 +6,17 @@ import numpy as np
 from scipy.linalg import LinAlgError, get_lapack_funcs
 
 DEPENDENT = 1e-9  # of the largest singular value: what is less does not count
-_potrf, _potrs = get_lapack_funcs(("potrf", "potrs"), (np.empty(0),))
+_potrf, _potrs, _syevr = get_lapack_funcs(("potrf", "potrs", "syevr"), (np.empty(0),))
 
 
 def norm(array: np.ndarray) -> float:
     """The root of the sum of squares, at a tenth of what np.linalg.norm takes for a short vector."""
     return math.sqrt(float(np.vdot(array, array)))
+
+
+def square_lengths(rows: np.ndarray) -> np.ndarray:
+    """Of the rows, one each."""
+    return np.einsum("ij,ij->i", rows, rows)
 
 
 def factorized(matrix: np.ndarray) -> np.ndarray:
@@ -36,10 +41,16 @@ def solved(factor: np.ndarray, right: np.ndarray) -> np.ndarray:
     return _potrs(factor, right, lower=1)[0]
 
 
+def lowest(matrix: np.ndarray) -> float:
+    """The least eigenvalue of a symmetric matrix."""
+    return float(_syevr(matrix, compute_v=0, range="I", il=1, iu=1)[0][0])
+
+
 def spanned(rows: np.ndarray) -> np.ndarray:
     """Orthonormal rows that span the given ones."""
-    if not len(rows):
-        return rows
+    if len(rows) <= 1:
+        length = norm(rows)
+        return rows / length if length > 0.0 else rows[:0]
     _, sizes, basis = np.linalg.svd(rows, full_matrices=False)
     return basis[sizes > DEPENDENT * max(float(sizes[0]), 1e-300)]
 

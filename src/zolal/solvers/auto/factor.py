@@ -9,9 +9,9 @@ from scipy.linalg import get_lapack_funcs
 
 from zolal._array import EPS
 from zolal.solvers.auto.constants import CONSTANTS
+from zolal.solvers.auto.dense import square_lengths
 
 _potrf, _trtrs = get_lapack_funcs(("potrf", "trtrs"), (np.empty(0),))
-BLOCK = 256  # rows that are solved at once: what lies left of them is multiplied where it is, without a copy
 JITTER = 64.0 * EPS  # relative, on the diagonal of K: what its own rounding amounts to
 
 
@@ -48,34 +48,33 @@ def kernel(scales: Scales, a: np.ndarray, others: np.ndarray) -> np.ndarray:
     return products * (1.0 + products * (0.5 * scales.curvature**2 + scales.third**2 * products)) + shared
 
 
-class Products(NamedTuple):
-    """The products of offsets that K is a weighted sum of, each as one row. squares: |a|^2."""
+class Sight(NamedTuple):
+    """A point as values see it: its offset a, k(a, a_i) for each of them, k(a, a) with what lies beyond third order, and L^-1 k(a, a_i)."""
 
-    terms: np.ndarray
-    squares: np.ndarray
-
-    @classmethod
-    def of(cls, offsets: np.ndarray) -> "Products":
-        number, axes = len(offsets), offsets * offsets
-        terms = np.empty((5, number, number))
-        plain, general, third, common, own = terms
-        np.matmul(offsets, offsets.T, out=plain)
-        squares = np.diagonal(plain).copy()
-        np.multiply(plain, plain, out=general)
-        np.multiply(general, plain, out=third)
-        np.outer(squares, squares, out=common)
-        np.matmul(axes, axes.T, out=own)
-        return cls(terms.reshape(5, number * number), squares)
+    offset: np.ndarray
+    row: np.ndarray
+    own: float
+    solved: np.ndarray
 
 
-def matrix(given: Products, scales: Scales, noise: np.ndarray) -> np.ndarray:
+def matrix(offsets: np.ndarray, scales: Scales, noise: np.ndarray) -> np.ndarray:
     """K = k + diag(noise + s_3^2 |a|^8)."""
-    number = len(given.squares)
-    weights = np.array([1.0, 0.5 * scales.curvature**2, scales.third**2, 0.25 * scales.common**2, 0.25 * scales.axes**2])
-    found: np.ndarray = weights @ given.terms
-    found[:: number + 1] *= 1.0 + JITTER
-    found[:: number + 1] += noise + scales.fourth(given.squares)
-    return found.reshape(number, number)
+    number, d = offsets.shape
+    axes, products = offsets * offsets, offsets @ offsets.T
+    squares = axes.sum(axis=1)
+    found = scales.third**2 * products
+    found += 0.5 * scales.curvature**2
+    found *= products
+    found += 1.0
+    found *= products
+    shared = (math.sqrt(d * scales.common**2 + scales.axes**2) - scales.axes) / d
+    halves = 0.5 * (scales.axes * axes + shared * squares[:, None])  # whose products are those of both shared parts
+    found += halves @ halves.T
+    diagonal = found.reshape(-1)[:: number + 1]
+    diagonal += scales.fourth(squares)
+    diagonal *= 1.0 + JITTER
+    diagonal += noise
+    return found
 
 
 def cholesky(matrix: np.ndarray) -> np.ndarray:
@@ -94,7 +93,7 @@ class Factor:
     """K = L L^T with what is solved by it: L^-1 (F, 1, a), and with noise L^-1 a|a|^2. Rows are added in place where there is room.
 
     products: of the solved columns from a on. Children share the arrays of their parent, which reads its own rows alone; whoever adds a
-    second child gets a copy.
+    second child gets a copy. L goes on as the identity where no row is yet, so that LAPACK solves by the array as it is.
     """
 
     def __init__(self, number: int, arrays: "tuple[np.ndarray, ...]", products: np.ndarray, used: list[int]) -> None:
@@ -103,34 +102,40 @@ class Factor:
     @classmethod
     def built(cls, covariance: np.ndarray, offsets: np.ndarray, values: np.ndarray, bent: bool = False) -> "Factor":
         """bent: whether a|a|^2 is among the columns."""
-        number, d = offsets.shape
-        room = number + max(16, number // 4)
-        lower = np.zeros((room, room), order="F")
-        lower[:number, :number] = cholesky(covariance)
-        columns = _bent(offsets) if bent else offsets
-        right = np.empty((number, columns.shape[1] + 2))
+        number, columns = len(offsets), _bent(offsets) if bent else offsets
+        lower = cholesky(covariance)
+        right = np.empty((number, columns.shape[1] + 2), order="F")
         right[:, 0], right[:, 1], right[:, 2:] = values[:number], 1.0, columns
-        solved = np.zeros((room, right.shape[1]))
-        solved[:number] = solved_by(lower[:number, :number], right)
-        found, kept = solved[:number, 2:], np.zeros((room, d))
-        kept[:number] = offsets
-        return cls(number, (lower, solved, kept), found.T @ found, [number])
+        solved = solved_by(lower, right)
+        found = solved[:, 2:]
+        return cls(number, (_square(lower), _longer(solved), _longer(offsets)), found.T @ found, [number])
 
-    def grown(self, row: tuple[np.ndarray, float, np.ndarray], value: float) -> "Factor":
-        """After one more row of K, with its diagonal and offset, and the value."""
-        kernel, own, offset = row
+    def sight(self, scales: Scales, offset: np.ndarray) -> Sight:
+        """Of one more point."""
+        row = kernel(scales, offset, self.offsets)
+        axes = offset * offset
+        square = float(axes.sum())
+        curved = 0.5 * scales.curvature**2 + 0.25 * scales.common**2 + square * scales.third**2
+        own = square * (1.0 + square * curved) + 0.25 * scales.axes**2 * float(axes @ axes)
+        return Sight(offset, row, own + scales.fourth(square), self.solved(row))
+
+    def grown(self, sight: Sight, noise: float, value: float) -> "Factor":
+        """After one more value, with the noise that it has."""
         n, used, arrays = self.number, self.used, self.arrays
-        if used[0] != n or n == arrays[0].shape[0]:
-            used, arrays = [n], (_roomier(arrays[0], n, is_square=True), _roomier(arrays[1], n), _roomier(arrays[2], n))
+        if n == len(arrays[0]):
+            used, arrays = [n], (_square(arrays[0]), _longer(arrays[1]), _longer(arrays[2]))
+        elif used[0] != n:
+            used, arrays = [n], (_square(self.lower, len(arrays[0])), arrays[1].copy(), arrays[2].copy())
         lower, solved, kept = arrays
-        new = solved_by(lower[:n, :n], kernel)
+        new, offset = sight.solved, sight.offset
+        own = (1.0 + JITTER) * sight.own + noise
         diagonal = math.sqrt(max(own - float(new @ new), JITTER * own))
         lower[n, :n], lower[n, n], kept[n] = new, diagonal, offset
         columns = _bent(offset[None, :])[0] if solved.shape[1] > len(offset) + 2 else offset
         solved[n] = (np.concatenate([[value, 1.0], columns]) - new @ solved[:n]) / diagonal
         used[0] = n + 1
         last = solved[n, 2:]
-        return Factor(n + 1, arrays, self.products + np.outer(last, last), used)
+        return Factor(n + 1, arrays, self.products + last[:, None] * last, used)
 
     @property
     def dimension(self) -> int:
@@ -189,41 +194,45 @@ class Factor:
         """K^-1 (F - v)."""
         return self.solved_back(self._whitened)
 
+    def solved(self, right: np.ndarray) -> np.ndarray:
+        """L^-1 right."""
+        return solved_by(self.arrays[0], right)
+
     def solved_back(self, right: np.ndarray) -> np.ndarray:
         """L^-T right."""
-        return _solved_by_transpose(self.lower, right)
+        return solved_by(self.arrays[0], right, transposed=True)
 
 
 def _bent(offsets: np.ndarray) -> np.ndarray:
     """a and a|a|^2, side by side."""
-    return np.hstack([offsets, offsets * np.einsum("ij,ij->i", offsets, offsets)[:, None]])
+    return np.hstack([offsets, offsets * square_lengths(offsets)[:, None]])
 
 
-def solved_by(lower: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """L^-1 right, block by block."""
-    found = np.array(right, dtype=float, order="F")
-    for start in range(0, len(found), BLOCK):
-        rows = slice(start, start + BLOCK)
-        if start:
-            found[rows] -= lower[rows, :start] @ found[:start]
-        found[rows] = _trtrs(lower[rows, rows], found[rows], lower=1)[0]
-    return found
+def solved_by(lower: np.ndarray, right: np.ndarray, transposed: bool = False) -> np.ndarray:
+    """L^-1 right, or L^-T right, for the first rows of L, as many as there are in `right`."""
+    longer = np.zeros((len(lower), *right.shape[1:]), order="F")
+    longer[: len(right)] = right
+    return _trtrs(lower, longer, lower=1, trans=int(transposed), overwrite_b=1)[0][: len(right)]
 
 
-def _solved_by_transpose(lower: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """L^-T right, block by block."""
-    found = np.array(right, dtype=float)
-    for start in reversed(range(0, len(found), BLOCK)):
-        rows, after = slice(start, start + BLOCK), slice(start + BLOCK, None)
-        if start + BLOCK < len(found):
-            found[rows] -= lower[after, rows].T @ found[after]
-        found[rows] = _trtrs(lower[rows, rows], found[rows], lower=1, trans=1)[0]
-    return found
+def _room(rows: int) -> int:
+    """A quarter more, for those to come."""
+    return rows + max(16, rows // 4)
 
 
-def _roomier(array: np.ndarray, rows: int, is_square: bool = False) -> np.ndarray:
-    """A copy with room for a quarter more rows, and columns where it is a square."""
-    room = rows + max(16, rows // 4)
-    bigger = np.zeros((room, room if is_square else array.shape[1]), order="F" if is_square else "C")
-    bigger[:rows, : rows if is_square else None] = array[:rows, : rows if is_square else None]
+def _longer(array: np.ndarray) -> np.ndarray:
+    """A copy with room for more rows."""
+    longer = np.zeros((_room(len(array)), array.shape[1]))
+    longer[: len(array)] = array
+    return longer
+
+
+def _square(lower: np.ndarray, room: int | None = None) -> np.ndarray:
+    """A copy that goes on as the identity, as far as there is room."""
+    number = len(lower)
+    room = _room(number) if room is None else room
+    bigger = np.zeros((room, room), order="F")
+    bigger[:number, :number] = lower
+    rest = np.arange(number, room)
+    bigger[rest, rest] = 1.0
     return bigger

@@ -24,7 +24,6 @@ def judged(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledS
         shorter = CONSTANTS.retreat * min(state.radius, norm(u - belief.centre))
         accident = trial is None and state.missing == 0  # one look may fail by chance
         return state.but(radius=state.radius if accident else shorter, failures=0, missing=state.missing + 1, has_missed=True)
-    state = state.but(missing=0)
     margin = CONSTANTS.noise_margin * state.noise
     fallen, square = state.merit - value, belief.surprise(u, value, len(values))
     if reported is not None:
@@ -35,9 +34,8 @@ def judged(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledS
         state = state.but(reported=reported.told(u, outputs))
     kept = CONSTANTS.surprise_memory if state.is_exact else CONSTANTS.noisy_surprise_memory
     surprise = kept * state.surprise + (1.0 - kept) * min(square, CONSTANTS.most_surprise)
-    state = state.but(surprise=surprise)
-    if state.reported is not None:
-        state = state.but(reported=replace(state.reported, surprise=surprise))
+    reported = None if state.reported is None else replace(state.reported, surprise=surprise)
+    state = state.but(missing=0, surprise=surprise, reported=reported)
     if belief.is_exact and (values == values[0]).all():
         values = values[:1]  # where outputs alone have noise, a look is made twice for their sake
     state, grown = _without_odd_start(state, belief.told(u, values))

@@ -1,14 +1,14 @@
 """The marginal likelihood of the prior's scales, and the climb to where it is largest."""
 
-import math
 from typing import NamedTuple, final
 
 import numpy as np
 
 from zolal.solvers.auto.constants import CONSTANTS
-from zolal.solvers.auto.factor import Products, Scales, cholesky, matrix, solved_by
+from zolal.solvers.auto.factor import JITTER, Scales, cholesky
 
-SHAPES = ("curvature", "third", "common", "axes")  # the scales of f itself
+NOISE, SHAPES = 2, [0, 1, 3, 4]  # which of the scales are those of the noise and of f itself
+ENDLESS = 1e300  # beside which the square of any solved column is nothing
 
 
 class Repeats(NamedTuple):
@@ -36,41 +36,76 @@ class Likelihood:
     """
 
     def __init__(self, offsets: np.ndarray, values: np.ndarray, weights: np.ndarray, repeats: Repeats, least: float) -> None:
-        self.values, self.weights, self.repeats, self.least = values, weights, repeats.trusted, least
-        self.dimension = offsets.shape[1]
-        self.products = Products.of(offsets)
-        self.first = Scales.first(self.dimension)
+        self.weights, self.repeats, self.least = weights, repeats.trusted, least
+        self.terms, self.squares = _terms(offsets, values)
+        self.first = np.array(Scales.first(offsets.shape[1]))[SHAPES]
         self.seen: dict[Scales, float] = {}
 
     def __call__(self, scales: Scales) -> float:
-        if scales not in self.seen:
-            self.seen[scales] = self._value(scales)
+        self._see([scales])
         return self.seen[scales]
 
-    def _value(self, scales: Scales) -> float:
-        rho, number, repeated = max(scales.noise, self.least), len(self.values), self.repeats.number
-        lower = cholesky(matrix(self.products, scales, rho / self.weights))
-        solved = solved_by(lower, np.stack([self.values, np.ones(number)], axis=1))
-        ones = float(solved[:, 1] @ solved[:, 1])
-        left = solved[:, 0] - (solved[:, 1] @ solved[:, 0]) / ones * solved[:, 1]
-        square = max(float(left @ left) + self.repeats.square / rho, 1e-300)
-        fit = -0.5 * (number - 1 + repeated) * math.log(square) - 0.5 * repeated * math.log(rho)
-        fit -= float(np.sum(np.log(np.diagonal(lower)))) + 0.5 * math.log(ones)
-        pairs = ((getattr(scales, name), getattr(self.first, name)) for name in SHAPES)
-        pull = sum(math.log(scale / first) ** 2 for scale, first in pairs if scale > 0.0)
-        return fit - 0.5 * pull / CONSTANTS.prior_spread**2
+    def _see(self, several: list[Scales]) -> None:
+        """Judge those that were not judged before, all at once."""
+        if new := [scales for scales in dict.fromkeys(several) if scales not in self.seen]:
+            self.seen.update(zip(new, self._values(np.array(new)).tolist(), strict=True))
+
+    def _values(self, several: np.ndarray) -> np.ndarray:
+        """Of scales, one row each."""
+        number, repeated = len(self.squares), self.repeats.number
+        rho = np.maximum(several[:, NOISE], self.least)
+        factors = [cholesky(each) for each in self._matrices(several, rho)]
+        values, ones = (np.array([factor[row, :number] for factor in factors]) for row in (number, number + 1))
+        lengths = np.array([np.diagonal(factor)[:number] for factor in factors])
+        ones_square = np.einsum("ij,ij->i", ones, ones)
+        left = values - (np.einsum("ij,ij->i", ones, values) / ones_square)[:, None] * ones
+        square = np.maximum(np.einsum("ij,ij->i", left, left) + self.repeats.square / rho, 1e-300)
+        fit = -0.5 * (number - 1 + repeated) * np.log(square) - 0.5 * repeated * np.log(rho)
+        fit -= np.log(lengths).sum(axis=1) + 0.5 * np.log(ones_square)
+        shapes = several[:, SHAPES]
+        pull = np.log(np.where(shapes > 0.0, shapes / self.first, 1.0))
+        return fit - 0.5 * np.einsum("ij,ij->i", pull, pull) / CONSTANTS.prior_spread**2
+
+    def _matrices(self, several: np.ndarray, rho: np.ndarray) -> np.ndarray:
+        """K of each, as sums of the same terms, with the values and ones beside it: in its factor they are solved by L."""
+        number = len(self.squares)
+        curvature, third, _, common, axes = several.T**2
+        found = np.stack([np.ones_like(rho), 0.5 * curvature, third, 0.25 * common, 0.25 * axes], axis=1) @ self.terms
+        diagonal = found[:, : number * (number + 3) : number + 3]
+        diagonal += third[:, None] * self.squares**4
+        diagonal *= 1.0 + JITTER
+        diagonal += rho[:, None] / self.weights
+        return found.reshape(len(found), number + 2, number + 2)
 
     def climbed(self, scales: Scales) -> Scales:
         """The best of the scales and their neighbours, as long as that is another one, for a few moves."""
         for _ in range(CONSTANTS.search_moves):
-            best = max((scales, *self._neighbours(scales)), key=self)
+            near = [scales, *self._neighbours(scales)]
+            self._see(near)
+            best = max(near, key=self.seen.__getitem__)
             if best == scales:
                 return scales
             scales = best
         return scales
 
     def _neighbours(self, scales: Scales) -> list[Scales]:
-        found = [scales._replace(**{name: getattr(scales, name) * factor}) for name in SHAPES for factor in (0.5, 2.0)]
+        found = [Scales._make((*scales[:i], scales[i] * factor, *scales[i + 1 :])) for i in SHAPES for factor in (0.5, 2.0)]
         if self.repeats.number:
             found += [scales._replace(noise=max(factor * scales.noise, self.least)) for factor in (0.25, 4.0)]
         return found
+
+
+def _terms(offsets: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The products of offsets that K is a weighted sum of, each as one row, the first with values and ones beside it; and |a|^2."""
+    number, axes = len(offsets), offsets * offsets
+    terms = np.zeros((5, number + 2, number + 2))
+    plain, general, third, common, own = terms[:, :number, :number]
+    np.matmul(offsets, offsets.T, out=plain)
+    squares = np.diagonal(plain).copy()
+    np.multiply(plain, plain, out=general)
+    np.multiply(general, plain, out=third)
+    np.multiply(squares[:, None], squares, out=common)
+    np.matmul(axes, axes.T, out=own)
+    terms[0, :number, number], terms[0, :number, number + 1] = values, 1.0
+    terms[0, number:, number:] = np.diag([ENDLESS, ENDLESS])
+    return terms.reshape(5, -1), squares

@@ -8,7 +8,7 @@ import numpy as np
 
 from zolal._array import EPS, Array, like, to_numpy
 from zolal._threads import one_thread
-from zolal.directions import Gaussian
+from zolal.directions import Gaussian, first_row
 from zolal.estimators.standing import Standing
 from zolal.estimators.survey import Probe, Survey
 from zolal.linearization import Linearization
@@ -88,13 +88,13 @@ class Modelled(Solver[ModelledState]):
         """
         if state.flight is not None:
             return self._under_way(state, state.flight)
-        x = self._terrain(state).outward(state.asked)
+        x = state.terrain.outward(state.asked)
         identity = Gaussian(state.form.problem.dimension, 1, seed=state.seed, iteration=state.k)
         count = state.repeats or (2 if self.doubles(state) else 1)
         return Survey((x,), identity, tuple(Probe(sample=i) for i in range(count)), optional=state.belief is not None)
 
     def _under_way(self, state: ModelledState, flight: Flight) -> Standing:
-        terrain, identity = self._terrain(state), Gaussian(state.form.problem.dimension, 1, seed=state.seed)
+        terrain, identity = state.terrain, Gaussian(state.form.problem.dimension, 1, seed=state.seed)
         points = tuple(terrain.outward(query.point) for query in flight.under_way)
         slots, numbers = tuple(query.slot for query in flight.under_way), tuple(query.number for query in flight.under_way)
         return Standing(points, slots, numbers, identity, optional=state.belief is not None)
@@ -104,7 +104,7 @@ class Modelled(Solver[ModelledState]):
 
     def extended(self, state: ModelledState, count: int) -> ModelledState:
         with one_thread():
-            return ahead.extended(state, count, self._terrain(state), self)
+            return ahead.extended(state, count, state.terrain, self)
 
     def tell(self, state: ModelledState, values: np.ndarray) -> ModelledState:
         rows = np.asarray(values, dtype=float)
@@ -118,7 +118,7 @@ class Modelled(Solver[ModelledState]):
             return state
 
     def _told(self, state: ModelledState, rows: np.ndarray) -> ModelledState:
-        terrain = self._terrain(state)
+        terrain = state.terrain
         state = state.but(k=state.k + 1)
         if state.belief is None:
             return self._first(state, rows[0], terrain)
@@ -128,7 +128,7 @@ class Modelled(Solver[ModelledState]):
 
     def _landed(self, state: ModelledState, slot: int, rows: np.ndarray) -> ModelledState:
         """The same for one of several that are under way."""
-        terrain = self._terrain(state)
+        terrain = state.terrain
         state, query = ahead.told(state, slot)
         return self._first(state, rows[0], terrain) if state.belief is None else ahead.landed(state, query, rows, terrain, self)
 
@@ -284,7 +284,7 @@ class Modelled(Solver[ModelledState]):
     def _look(self, state: ModelledState, terrain: Terrain, here: Here, covariance: np.ndarray | None = None) -> ModelledState | None:
         """With a look as the next evaluation; None where the constraints leave no way to look along."""
         d = len(here.centre)
-        fresh = Gaussian(d, 1, seed=state.seed, iteration=state.k).row(0, np.empty(d))
+        fresh = first_row(d, state.seed, state.k)
         covariance, belief = here.slope.covariance if covariance is None else covariance, state.belief
         assert belief is not None
         if belief.is_plenty and state.k % CONSTANTS.look_elsewhere:
@@ -310,9 +310,6 @@ class Modelled(Solver[ModelledState]):
         if state.is_exact and not belief.grain:
             return reach if math.isfinite(state.last_length) else turn * reach
         return turn * (max(reach, course.longest_look(state)) if state.is_exact else course.longest_look(state))
-
-    def _terrain(self, state: ModelledState) -> Terrain:
-        return Terrain.of(state.form, state.units, state.x)
 
     def ending(self, state: ModelledState) -> Status | None:
         """Where no evaluation can help: no step of any size matters to f, or none that is longer than rounding improves it, or all do."""
@@ -350,20 +347,20 @@ class Modelled(Solver[ModelledState]):
         None where X has an equality of its own, which no query may leave.
         """
         own = state.form.equalities.num_rows
-        equal = self._terrain(state).equal
+        equal = state.terrain.equal
         return 0 if equal[own:].any() else min(int(np.sum(equal)), len(state.units))
 
     def check(self, state: ModelledState, count: int) -> Survey | None:
         if state.belief is None or count == 0:
             return None
-        terrain = self._terrain(state)
+        terrain = state.terrain
         across = across_equalities(state, terrain, answer(state, terrain), count)
         identity = Gaussian(len(state.units), 1, seed=state.seed, iteration=state.k, stream=CHECK_STREAM)
         points = tuple(terrain.outward(point) for point in across.points)
         return Survey(points, identity, tuple(Probe(i, sample=i) for i in range(len(points))), optional=True)
 
     def certified(self, state: ModelledState, values: np.ndarray | None = None) -> Certified:
-        return certified(state, self._terrain(state), values)
+        return certified(state, state.terrain, values)
 
     def measures_at(self, state: ModelledState) -> tuple[MirrorMap, float]:
         return Euclidean(), 1.0

@@ -10,7 +10,7 @@ import numpy as np
 from zolal.linearization import Linearization
 from zolal.solvers.auto.across import Across
 from zolal.solvers.auto.constants import CONSTANTS
-from zolal.solvers.auto.dense import norm, spanned, taken_out
+from zolal.solvers.auto.dense import norm, spanned, square_lengths, taken_out
 from zolal.solvers.auto.programme import nearest, steepest
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.reported import Reported
@@ -81,7 +81,7 @@ class Here:
         missed their forecasts by, in standard deviations. across: what is known of f off the equalities. reported: what is believed of
         outputs, whose models are the last rows."""
         u = belief.centre
-        active = _Active.of(rows, terrain.lower - u, terrain.upper - u, TOUCHING * radius)
+        active = None if terrain.is_free else _Active.of(rows, terrain.lower - u, terrain.upper - u, TOUCHING * radius)
         sure = CONSTANTS.pressed * (1.0 + 2.0 / max(len(belief.values) - 1, 1))  # few values do not even tell their own spread
         sure *= math.sqrt(max(surprise, 1.0))
 
@@ -90,9 +90,10 @@ class Here:
             way = _Way.down(terrain, rows, u, gradient, radius)
             if reported is not None:
                 covariance = covariance + reported.doubt(way.multipliers[-len(reported.beliefs) :], measured)
-            normals = active.span(active.pressed(gradient, way.multipliers, sure**2 * covariance))
-            left, error = _along(covariance, normals)
-            return Slope(gradient, left, error, way.stationarity, way.multipliers)
+            if active is not None:
+                covariance = taken_out(covariance, active.held(gradient, way.multipliers, sure, covariance))
+            error = math.sqrt(max(float(np.trace(covariance)), 0.0))
+            return Slope(gradient, covariance, error, way.stationarity, way.multipliers)
 
         believed = slope(belief.gradient, belief.covariance)
         is_near = believed.stationarity + believed.error <= CONSTANTS.small * largest
@@ -125,12 +126,6 @@ class _Way(NamedTuple):
         return cls(norm(found.step) / short, found.multipliers)
 
 
-def _along(covariance: np.ndarray, normals: np.ndarray) -> tuple[np.ndarray, float]:
-    """The covariance across the normals taken out, and the root of its trace."""
-    left = taken_out(covariance, normals)
-    return left, math.sqrt(max(float(np.trace(left)), 0.0))
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class _Active:
@@ -152,7 +147,13 @@ class _Active:
     def normals(self) -> np.ndarray:
         """Of length 1, the rows' first."""
         scaled = self.rows.jacobian[self.which] / self.rows.lengths[self.which][:, None]
-        return np.vstack([scaled, np.eye(len(self.bounds))[self.bounds != 0]])
+        return np.vstack([scaled, np.eye(len(self.bounds))[self.bounds != 0]]) if self.bounds.any() else scaled
+
+    def held(self, gradient: np.ndarray, multipliers: np.ndarray, sure: float, covariance: np.ndarray) -> np.ndarray:
+        """Orthonormal rows that span the normals which surely hold x back. sure: the standard deviations that it takes."""
+        if not self.which.any() and not self.bounds.any():
+            return np.empty((0, len(gradient)))
+        return self.span(self.pressed(gradient, multipliers, sure**2 * covariance))
 
     def pressed(self, gradient: np.ndarray, multipliers: np.ndarray, covariance: np.ndarray) -> np.ndarray:
         """Which of the normals hold x back by more than the doubt of the gradient along them; equalities and fixed variables always do."""
@@ -164,10 +165,12 @@ class _Active:
 
     def variances(self, covariance: np.ndarray) -> np.ndarray:
         """Of the gradient along each normal, as far as the equalities leave it: what lies across them is never measured, nor needed."""
-        normals, always = self.normals, self._always_spanned
-        within = normals - (normals @ always.T) @ always
-        lengths = np.linalg.norm(within, axis=1)
-        within = np.where(lengths > 1e-9, 1.0, 0.0)[:, None] * within / np.maximum(lengths, 1e-300)[:, None]
+        within = self.normals
+        if self.always.any():
+            always = self._always_spanned
+            within = within - (within @ always.T) @ always
+            lengths = np.linalg.norm(within, axis=1)
+            within = np.where(lengths > 1e-9, 1.0, 0.0)[:, None] * within / np.maximum(lengths, 1e-300)[:, None]
         return np.maximum(np.einsum("ij,ij->i", within @ covariance, within), 0.0)
 
     @cached_property
@@ -180,7 +183,9 @@ class _Active:
         return spanned(self.normals[self.always])
 
     def span(self, chosen: np.ndarray) -> np.ndarray:
-        """Orthonormal rows that span the chosen normals."""
+        """Orthonormal rows that span the chosen normals; those of bounds are orthonormal by themselves."""
+        if not self.which.any():
+            return self.normals[chosen]
         return self._always_spanned if np.array_equal(chosen, self.always) else spanned(self.normals[chosen])
 
 
@@ -240,7 +245,7 @@ def looked_at(
 
 
 def _is_among(point: np.ndarray, points: np.ndarray, near: float) -> bool:
-    return bool(np.min(np.linalg.norm(points - point, axis=1)) <= near)
+    return bool(square_lengths(points - point).min() <= near**2)
 
 
 def _left_of(way: np.ndarray, terrain: Terrain, here: Here) -> np.ndarray:
@@ -266,13 +271,15 @@ def _least_known(covariance: np.ndarray, fresh: np.ndarray) -> tuple[np.ndarray,
     Power iterations begin at the axis that is known least: where nothing tells directions apart, looks along variables show what each
     has of its own, and most functions are written so that they have some.
     """
-    place = int(np.argmax(np.diagonal(covariance)))
-    t, variance = np.zeros(len(covariance)), 0.0
-    t[place] = math.copysign(1.0, fresh[place])
-    for _ in range(POWER_STEPS):
-        following = covariance @ t
-        size = norm(following)
-        if not size > 0.0:
-            break
-        t, variance = following / size, size
-    return t, math.sqrt(variance)
+    place, largest = int(np.argmax(np.diagonal(covariance))), float(np.trace(covariance))
+    axis = np.zeros(len(covariance))
+    axis[place] = math.copysign(1.0, fresh[place])
+    if not largest > 0.0:
+        return axis, 0.0
+    shares = covariance / largest  # so that no step is longer than the one before, nor vanishes
+    before = axis
+    for _ in range(POWER_STEPS - 1):
+        before = shares @ before
+    t = shares @ before
+    length = norm(t)
+    return t / length, math.sqrt(largest * length / norm(before))

@@ -1,5 +1,7 @@
 """Quadratic programmes: a quadratic over linearized rows and bounds, by Cholesky where only equalities bind, else by DAQP."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import daqp
@@ -26,20 +28,30 @@ def solve(hessian: np.ndarray, gradient: np.ndarray, rows: Linearization, lower:
     hessian: positive definite. unit: the length in which p is of order 1. First without what might not bind: then a Cholesky factor does.
     """
     equal = rows.are_equalities
-    step, prices = _equalities_alone(hessian, gradient, rows.only(equal))
+    step, prices = _equalities_alone(partial(solved, factorized(hessian)), gradient, rows.only(equal))
+    if (step < lower).any() or (step > upper).any() or not _hold(rows, equal, step):
+        return _by_daqp(hessian, gradient, rows, lower, upper, unit)
+    multipliers = np.zeros(len(equal))
+    multipliers[equal] = prices
+    return Solution(step, multipliers)
+
+
+def _hold(rows: Linearization, equal: np.ndarray, step: np.ndarray) -> bool:
+    """Whether the linearized rows that are no equalities hold after a step."""
+    if equal.all():
+        return True
     value = rows.value + rows.jacobian @ step
-    loose = equal | ((value >= rows.lower) & (value <= rows.upper))
-    if loose.all() and ((step >= lower) & (step <= upper)).all():
-        multipliers = np.zeros(len(value))
-        multipliers[equal] = prices
-        return Solution(step, multipliers)
-    return _by_daqp(hessian, gradient, rows, lower, upper, unit)
+    return bool((equal | ((value >= rows.lower) & (value <= rows.upper))).all())
 
 
 def steepest(length: float, gradient: np.ndarray, rows: Linearization, lower: np.ndarray, upper: np.ndarray, unit: float) -> Solution:
     """The minimiser of <gradient, p> + |p|^2/(2 length) over the linearized rows and the bounds: a projected step along -gradient."""
     if not len(rows.value):
-        return Solution(np.clip(-length * gradient, lower, upper), np.empty(0))
+        return Solution(np.minimum(np.maximum(-length * gradient, lower), upper), np.empty(0))
+    if rows.are_equalities.all():
+        step, prices = _equalities_alone(lambda right: length * right, gradient, rows)
+        if not ((step < lower).any() or (step > upper).any()):
+            return Solution(step, prices)
     return solve(np.eye(len(gradient)) / length, gradient, rows, lower, upper, unit)
 
 
@@ -47,21 +59,23 @@ def nearest(rows: Linearization, lower: np.ndarray, upper: np.ndarray) -> np.nda
     """The shortest step to where the linearized rows hold within the bounds; where they cannot, one that violates them little."""
     d = rows.jacobian.shape[1]
     if rows.are_equalities.all():
-        step = np.linalg.lstsq(rows.jacobian / rows.lengths[:, None], (rows.lower - rows.value) / rows.lengths, rcond=1e-12)[0]
+        scaled, missing = rows.jacobian / rows.lengths[:, None], (rows.lower - rows.value) / rows.lengths
+        step = missing[0] * scaled[0] if len(scaled) == 1 else np.linalg.lstsq(scaled, missing, rcond=1e-12)[0]
         if ((step >= lower) & (step <= upper)).all():
             return step
     excess = np.abs(rows.value - np.clip(rows.value, rows.lower, rows.upper)) / rows.lengths
     return _by_daqp(np.eye(d), np.zeros(d), rows, lower, upper, max(float(np.max(excess)), 1e-12)).step
 
 
-def _equalities_alone(hessian: np.ndarray, gradient: np.ndarray, rows: Linearization) -> tuple[np.ndarray, np.ndarray]:
-    """p = -(H^-1)(g + J^T y) with J p = low - value; dependent rows share their multipliers."""
-    factor = factorized(hessian)
-    plain = -solved(factor, gradient)
+def _equalities_alone(
+    solved_for: Callable[[np.ndarray], np.ndarray], gradient: np.ndarray, rows: Linearization
+) -> tuple[np.ndarray, np.ndarray]:
+    """p = -(H^-1)(g + J^T y) with J p = low - value; dependent rows share their multipliers. solved_for: H^-1 times its argument."""
+    plain = -solved_for(gradient)
     if not len(rows.value):
         return plain, np.empty(0)
     scaled = rows.jacobian / rows.lengths[:, None]
-    reached = solved(factor, scaled.T)
+    reached = solved_for(scaled.T)
     missing = (rows.lower - rows.value) / rows.lengths - scaled @ plain
     normal = scaled @ reached
     if len(normal) == 1 and normal[0, 0] > 0.0:

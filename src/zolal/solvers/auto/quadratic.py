@@ -27,7 +27,8 @@ import numpy as np
 
 from zolal._array import EPS
 from zolal.solvers.auto.constants import CONSTANTS
-from zolal.solvers.auto.factor import JITTER, Factor, Products, Scales, kernel, matrix, solved_by
+from zolal.solvers.auto.dense import square_lengths
+from zolal.solvers.auto.factor import Factor, Scales, Sight, matrix
 from zolal.solvers.auto.grain import grain
 from zolal.solvers.auto.likelihood import Likelihood, Repeats
 from zolal.solvers.auto.measured import Measured
@@ -70,6 +71,7 @@ class Quadratic:
     grain: float = 0.0
     foreseen: int | None = None
     _kept: "Factor | None" = field(default=None, init=False, repr=False)
+    _sighted: "tuple[np.ndarray, Sight] | None" = field(default=None, init=False, repr=False)  # the point that was last asked about
 
     @classmethod
     def start(cls, centre: np.ndarray, value: float, length: float) -> "Quadratic":
@@ -93,8 +95,8 @@ class Quadratic:
             foreseen=None if self.foreseen is None else self.foreseen + 1,
         )
         if new.is_exact == self.is_exact:  # else other columns are needed
-            factor = self._factor
-            object.__setattr__(new, "_kept", factor.grown(self._row(factor, point, len(values)), mean - self.value_there))
+            grown = self._factor.grown(self._sight(point), self._rho / len(values), mean - self.value_there)
+            object.__setattr__(new, "_kept", grown)
         return new
 
     def repeated(self, point: np.ndarray, values: np.ndarray) -> "Quadratic":
@@ -147,12 +149,13 @@ class Quadratic:
 
         The errors of far values are not as independent as the model has it: many of them together would outweigh near ones.
         """
-        distance = np.linalg.norm(self.points - centre, axis=1)
-        nearest = np.argsort(distance, kind="stable")
-        if self.is_exact:
-            return np.sort(nearest[: self.capacity])
-        near = max(2 * self.coefficients, int(np.sum(distance <= CONSTANTS.near * length)))
-        return np.sort(nearest[: min(near, self.capacity)])
+        number, most = len(self.values), self.capacity
+        if number <= (most if self.is_exact else min(2 * self.coefficients, most)):
+            return np.arange(number)
+        distance = square_lengths(self.points - centre)
+        if not self.is_exact:
+            most = min(max(2 * self.coefficients, int(np.sum(distance <= (CONSTANTS.near * length) ** 2))), most)
+        return np.sort(np.argsort(distance, kind="stable")[:most])
 
     @property
     def coefficients(self) -> int:
@@ -165,7 +168,7 @@ class Quadratic:
         """The most values that are kept: those that a quadratic needs, with noise as many as one can factorise."""
         return self.coefficients if self.is_exact else max(CONSTANTS.most_points, 4 * (self.dimension + 1))
 
-    @property
+    @cached_property
     def is_flat(self) -> bool:
         """Whether every value is the same, as far as numbers can tell."""
         return not float(np.ptp(self.values)) > VANISHING
@@ -175,11 +178,13 @@ class Quadratic:
         """Whether, about one length away, equal values lie in all directions that were looked at: f has steps, and the centre is on one."""
         if not self.is_exact or self.foreseen:
             return False
-        there = np.einsum("ij,ij->i", self._offsets, self._offsets) >= PLATEAU**2
-        same = there & (self.values == self.value_there)
-        if np.sum(same) < min(self.dimension, np.sum(there)) or not same.any():
+        equal = self._offsets[self.values == self.value_there]
+        same = equal[square_lengths(equal) >= PLATEAU**2]
+        if not len(same):
             return False
-        return bool(np.linalg.matrix_rank(self._offsets[same]) == np.linalg.matrix_rank(self._offsets[there]))
+        there = self._offsets[square_lengths(self._offsets) >= PLATEAU**2]
+        enough = len(same) >= min(self.dimension, len(there))
+        return enough and bool(np.linalg.matrix_rank(same) == np.linalg.matrix_rank(there))
 
     @property
     def is_exact(self) -> bool:
@@ -211,7 +216,7 @@ class Quadratic:
         """Judged by some values, near and far."""
         number = len(self.values)
         chosen = np.unique(np.linspace(0, number - 1, min(number, CONSTANTS.search_points)).astype(int))
-        some = np.sort(np.argsort(np.linalg.norm(self.points - self.centre, axis=1), kind="stable")[chosen])
+        some = np.sort(np.argsort(square_lengths(self.points - self.centre), kind="stable")[chosen])
         values = self.values[some] - self.value_there
         offsets = (self.points[some] - self.centre) / self.length
         return Likelihood(offsets, values, self.weights[some], self.repeats, self.least).climbed(self.scales)
@@ -302,14 +307,10 @@ class Quadratic:
 
     def foretold(self, point: np.ndarray) -> Foretold:
         """What is believed of f(point) - f(centre), the third-order error at the point included."""
-        factor, a = self._factor, (point - self.centre) / self.length
-        row = kernel(self.scales, a, self._offsets)
-        solved = solved_by(factor.lower, row)
-        square = float(a @ a)
-        own = kernel(self.scales, a, a[None, :])[0] + self.scales.fourth(square)
-        known, along = own - float(solved @ solved), float(solved @ factor.ones_solved)
+        factor, sight = self._factor, self._sight(point)
+        known, along = sight.own - float(sight.solved @ sight.solved), float(sight.solved @ factor.ones_solved)
         deviations = (math.sqrt(self.amplitude * max(known + doubt**2 / factor.ones_square, 0.0)) for doubt in (along, 1.0 - along))
-        return Foretold(float(row @ factor.alpha), *deviations)
+        return Foretold(float(sight.row @ factor.alpha), *deviations)
 
     def surprise(self, point: np.ndarray, value: float, number: int) -> float:
         """The square of what a mean of so many values missed its forecast by, in standard deviations."""
@@ -366,7 +367,7 @@ class Quadratic:
     @cached_property
     def value_there(self) -> float:
         """What was evaluated nearest to the centre; all values are counted from it, so that little is lost to rounding."""
-        return float(self.values[np.argmin(np.linalg.norm(self.points[: self.built] - self.centre, axis=1))])
+        return float(self.values[np.argmin(square_lengths(self.points[: self.built] - self.centre))])
 
     def value_at(self, point: np.ndarray) -> float | None:
         """What a point gave that was evaluated before and is not forgotten."""
@@ -377,23 +378,23 @@ class Quadratic:
     def _offsets(self) -> np.ndarray:
         return self._factor.offsets
 
-    def _row(self, factor: "Factor", point: np.ndarray, weight: float) -> tuple[np.ndarray, float, np.ndarray]:
-        """What a point adds to K: its row, the diagonal, and its offset."""
-        a = (point - self.centre) / self.length
-        square = float(a @ a)
-        own = kernel(self.scales, a, a[None, :])[0] * (1.0 + JITTER) + self._rho / weight + self.scales.fourth(square)
-        return kernel(self.scales, a, factor.offsets), own, a
+    def _sight(self, point: np.ndarray) -> Sight:
+        """Of a point, which is asked about several times: before it is evaluated, when it has been, and when it joins the others."""
+        kept = self._sighted
+        if kept is None or not np.array_equal(kept[0], point):
+            kept = point, self._factor.sight(self.scales, (point - self.centre) / self.length)
+            object.__setattr__(self, "_sighted", kept)
+        return kept[1]
 
     @property
     def _factor(self) -> "Factor":
-        if self._kept is None:
-            offsets = (self.points[: self.built] - self.centre) / self.length
-            noise = self._rho / self.weights[: self.built]
-            covariance = matrix(Products.of(offsets), self.scales, noise)
-            values = self.values - self.value_there
-            factor = Factor.built(covariance, offsets, values, not self.is_exact)
+        factor = self._kept
+        if factor is None:
+            offsets, values = (self.points - self.centre) / self.length, self.values - self.value_there
+            covariance = matrix(offsets[: self.built], self.scales, self._rho / self.weights[: self.built])
+            factor = Factor.built(covariance, offsets[: self.built], values, not self.is_exact)
             for number in range(self.built, len(values)):
-                factor = factor.grown(self._row(factor, self.points[number], float(self.weights[number])), float(values[number]))
+                sight = factor.sight(self.scales, offsets[number])
+                factor = factor.grown(sight, self._rho / float(self.weights[number]), float(values[number]))
             object.__setattr__(self, "_kept", factor)
-        assert self._kept is not None
-        return self._kept
+        return factor

@@ -1,6 +1,7 @@
 """The automatic solver: a belief over quadratics for few variables, over slopes for many and for samples."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -60,7 +61,7 @@ class Auto(Solver[AutoState]):
             return self._modelled
         return Priced(self.mirror, self.confidence) if problem.simulated else Slopes(self.mirror)
 
-    @property
+    @cached_property
     def _modelled(self) -> Modelled:
         return Modelled(self.x_scale, self.confidence, self.asynchronous)
 

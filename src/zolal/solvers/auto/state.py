@@ -1,7 +1,8 @@
 """What the solver for few variables knows after k batches."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -12,6 +13,7 @@ from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import norm
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.reported import Reported
+from zolal.solvers.auto.terrain import Terrain
 from zolal.solvers.base import Candidate, State
 
 
@@ -89,8 +91,14 @@ class ModelledState(State):
     def but(self, **changes: Any) -> "ModelledState":
         """With some fields changed: `dataclasses.replace`, which asks for every field by name, takes ten times as long."""
         new = object.__new__(ModelledState)
-        new.__dict__.update({name: self.__dict__[name] for name in _FIELDS}, **changes)
+        new.__dict__.update(self.__dict__, **changes)
+        new.__dict__.pop("_batch", None)  # what is asked for is asked for by one state
         return new
+
+    @cached_property
+    def terrain(self) -> Terrain:
+        """The bounds and constraints, which every state of a run has in common."""
+        return Terrain.of(self.form, self.units, self.x)
 
     @property
     def begins_feasible(self) -> bool:
@@ -180,6 +188,3 @@ class ModelledState(State):
         hope = math.sqrt(max(self.gain, 0.0) / max(self.fallen, self.first_spread, 1e-300))
         unsure = 0.0 if self.reported is None else self.reported.unsure()
         return float(max((self.stationarity + self.deviations * self.error) / self.gradient_size, hope, self.feasibility, unsure))
-
-
-_FIELDS = tuple(field.name for field in fields(ModelledState))

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import NamedTuple, final
 
 import numpy as np
-from scipy.linalg import LinAlgError, eigh
+from scipy.linalg import LinAlgError
 
 from zolal.errors import ConstraintError
 from zolal.linearization import Linearization
-from zolal.solvers.auto.dense import factorized, norm
+from zolal.solvers.auto.dense import factorized, lowest, norm
 from zolal.solvers.auto.programme import Solution, solve
 from zolal.solvers.auto.terrain import Terrain
 
@@ -132,8 +132,8 @@ class Stepper:
         """
         terrain, away, radius = self.terrain, u - model.centre, max(radius, 1e-300)  # huge values shrink it until it is none
         hessian, slope = model.hessian + bend, model.slope(u)
-        scaled = rows.jacobian[held] / rows.lengths[held][:, None]
-        if len(scaled):
+        if held.any():
+            scaled = rows.jacobian[held] / rows.lengths[held][:, None]
             hessian = hessian + (10.0 * norm(hessian) + 1e-300) * (scaled.T @ scaled)
         shift = _convexity_shift(hessian, FLAT * norm(slope) / radius)
         lower, upper = terrain.lower - u, terrain.upper - u
@@ -185,8 +185,7 @@ def _convexity_shift(hessian: np.ndarray, floor: float) -> float:
         factorized(hessian - least * np.eye(len(hessian)))
         return 0.0
     except LinAlgError:
-        lowest = float(eigh(hessian, eigvals_only=True, subset_by_index=[0, 0], check_finite=False)[0])
-        return 2.0 * least - min(lowest, least)
+        return 2.0 * least - min(lowest(hessian), least)
 
 
 def _curved(rows: Linearization, value: np.ndarray, step: np.ndarray) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple, final
 
 import numpy as np
@@ -56,12 +57,12 @@ class Terrain:
         lower, upper, extras = parts
         return cls(form, units, x, lower / units, upper / units, extras)
 
-    @property
+    @cached_property
     def is_free(self) -> bool:
         """Whether there are neither bounds nor rows."""
         return self.num_rows == 0 and not self.has_bounds
 
-    @property
+    @cached_property
     def has_bounds(self) -> bool:
         return bool(np.isfinite(self.lower).any() or np.isfinite(self.upper).any())
 
@@ -110,7 +111,7 @@ class Terrain:
         plain = u * self.units
         return np.concatenate([own, [extra.value(plain) for extra in self.extras], [row.at(u) for row in self.outputs]])
 
-    @property
+    @cached_property
     def interval(self) -> tuple[np.ndarray, np.ndarray]:
         """Where the rows' values ought to lie."""
         low, high = self.form.equalities.interval

@@ -22,7 +22,7 @@ def looks_of(n, repeats, ks):
     points = np.vstack([np.zeros(D), 0.1 * rng.standard_normal((n - 1, D))])
     belief = belief_of(points, points[:, 0] + 0.01 * rng.standard_normal(n), repeats=repeats, length=0.1)
     state = replace(solver.init(Problem(lambda x: 0.0, D), np.zeros(D), 0), belief=belief, radius=0.1, last_length=0.1)
-    terrain = solver._terrain(state)
+    terrain = state.terrain
     here = Here.at(terrain, terrain.rows(belief.centre), belief, state.radius)
     return belief, np.array([solver._look(replace(state, k=k), terrain, here).asked for k in ks])
 
