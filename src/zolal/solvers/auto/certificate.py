@@ -44,10 +44,11 @@ def answer(state: ModelledState, terrain: Terrain) -> np.ndarray:
 
 def _is_better(state: ModelledState, point: np.ndarray) -> bool:
     """Whether a point is better than the centre by all that is believed, third order included, which a step's models leave out."""
-    if state.belief is None or state.reported is None:
-        return True
-    there = state.reported.seen_from(point).values
-    return state.belief.foretold(point).change + state.reported.cost(there) <= state.reported.cost(state.reported.values)
+    assert state.belief is not None
+    change, reported = state.belief.foretold(point).change, state.reported
+    if reported is None:
+        return change <= 0.0
+    return change + reported.cost(reported.seen_from(point).values) <= reported.cost(reported.values)
 
 
 def across_equalities(state: ModelledState, terrain: Terrain, centre: np.ndarray, count: int) -> Across:

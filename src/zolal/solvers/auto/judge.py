@@ -35,7 +35,7 @@ def judged(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledS
     kept = CONSTANTS.surprise_memory if state.is_exact else CONSTANTS.noisy_surprise_memory
     surprise = kept * state.surprise + (1.0 - kept) * min(square, CONSTANTS.most_surprise)
     reported = None if state.reported is None else replace(state.reported, surprise=surprise)
-    state = state.but(missing=0, surprise=surprise, reported=reported)
+    state = state.but(missing=0, looks=state.looks + 1 if trial is None else 0, surprise=surprise, reported=reported)
     if belief.is_exact and (values == values[0]).all():
         values = values[:1]  # where outputs alone have noise, a look is made twice for their sake
     state, grown = _without_odd_start(state, belief.told(u, values))

@@ -171,8 +171,9 @@ class Modelled(Solver[ModelledState]):
         if state.gradient_size == 0.0 and len(belief.values) > belief.dimension * (1 if state.is_exact else CONSTANTS.noisy_looks):
             state = self._sized(state)
         aimless = state.reported is not None and belief.is_flat and len(belief.values) > belief.dimension  # only the outputs matter
+        looked_enough = not state.is_exact and state.looks >= CONSTANTS.noisy_looks * belief.dimension
         ignorant = not aimless and here.slope.error**2 > CONSTANTS.ignorance * here.slope.stationarity**2
-        if ignorant and not self._seems_small(state) and (look := self._look(state, terrain, here)):
+        if ignorant and not looked_enough and not self._seems_small(state) and (look := self._look(state, terrain, here)):
             return look
         model = Model(here.centre, here.slope.gradient, belief.hessian)
         state, step = course.stepped(state, terrain, model, here.rows, state.radius)
@@ -181,7 +182,8 @@ class Modelled(Solver[ModelledState]):
         little = CONSTANTS.little * max(state.fallen, state.first_spread)
         if state.gain <= little and self._may_repeat(state):
             return state.but(asked=belief.centre, trial=None, repeats=1)
-        if ignorant and (look := self._look(state, terrain, here)):
+        tells = looked_enough and step.gain > CONSTANTS.noise_margin * state.noise  # by one value whether the step gains
+        if ignorant and not tells and (look := self._look(state, terrain, here)):
             return look
         unmeasured = here.measured is not None and here.slope is here.believed
         if unmeasured and state.gain <= max(little, state.noise) and (look := self._look(state, terrain, here, here.said.covariance)):

@@ -272,8 +272,8 @@ class Quadratic:
         """Of the gradient at the centre: A (I - A^T K^-1 A) and what the doubt of v adds, per unit of u."""
         factor = self._factor
         d = self.dimension
-        along = factor.with_ones[:d]
-        reduced = np.eye(d) - factor.products[:d, :d] + np.outer(along, along) / factor.ones_square
+        along = factor.with_ones[:d] / math.sqrt(factor.ones_square)
+        reduced = np.eye(d) - factor.products[:d, :d] + np.outer(along, along)
         return (self.amplitude / self.length**2) * reduced
 
     @cached_property
