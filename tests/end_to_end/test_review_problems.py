@@ -159,7 +159,7 @@ def test_a_minimum_a_million_units_away_is_reached(seed):
 
 
 @pytest.mark.parametrize("design", DESIGNS, ids=[design.name for design in DESIGNS])
-@seeds(range(1), range(1, 8))
+@seeds((0, 2, 6), (1, 3, 4, 5, 7))
 def test_designs_in_natural_units_are_right_to_a_half_percent(design, seed):
     limits = NonlinearConstraint(design.limits, -np.inf, 0.0)
     found = minimize(
