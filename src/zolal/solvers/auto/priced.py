@@ -13,15 +13,21 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from zolal._array import Array
+from zolal._array import Array, concatenate, norm
 from zolal.directions import Gaussian
 from zolal.estimators.survey import Probe, Survey
 from zolal.kkt import KKT
-from zolal.mirror import Euclidean, MirrorMap
+from zolal.linearization import Linearization
+from zolal.mirror import Euclidean, MirrorMap, Subproblem, kept_curvature_step
 from zolal.problem import Problem
+from zolal.regularizers import Zero
 from zolal.result import Status
+from zolal.solvers.auto.followed import Followed
 from zolal.solvers.auto.slopes import Slopes, SlopesState
-from zolal.solvers.auto.slopes.phases import FirstLook
+from zolal.solvers.auto.slopes.additive import Additive
+from zolal.solvers.auto.slopes.constants import CONSTANTS
+from zolal.solvers.auto.slopes.phases import FirstLook, Running
+from zolal.solvers.auto.slopes.step import Stepper
 from zolal.solvers.base import Candidate, Certified, Reports, Solver, State, once_per_state
 
 CHECK_STREAM = 1  # samples of the final check are none of the run's
@@ -29,30 +35,28 @@ CHECK = 25  # pairs of evaluations at the returned point, which tell whether it 
 ROUND = 3  # evaluations per variable before the first update of the multipliers
 GROWING = 3  # updates after which as many more are made between two of them, so that slopes become known ever better
 SLOW, HARDER = 0.5, 2.0  # a violation that has not fallen to this part makes its penalty this much larger
-FORGOTTEN = 0.8  # of a mean of outputs per batch
+LATE=4
+POLISH=3
+RESTORING=1e6
+STEPS = 4  # in a round at the least
 REACH = 0.5  # of the problem's size: over such a way f and an output are compared for the first penalty
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """y and rho of each output, and what is known of its mean lately. spread: the standard deviation of one value; seen: batches."""
+    """y and rho of each output. before: violations at the last update. evaluations, steps: since then. updates: of y so far."""
 
     multipliers: np.ndarray
     penalties: np.ndarray
-    means: np.ndarray
-    spreads: np.ndarray
-    before: np.ndarray  # violations at the last update
-    bends: np.ndarray  # what an output rises by on either side, per square of a difference's length
-    weight: float = 0.0  # that they have been seen with
-    seen: float = 0.0
-    evaluations: int = 0  # since the last update
-    updates: int = 0  # of y so far
+    before: np.ndarray
+    evaluations: int = 0
+    steps: int = 0
+    updates: int = 0
 
     @classmethod
     def start(cls, number: int) -> "Prices":
-        nothing = np.zeros(number)
-        return cls(nothing, nothing, nothing, nothing, np.full(number, np.inf), nothing)
+        return cls(np.zeros(number), np.zeros(number), np.full(number, np.inf))
 
     def added(self, outputs: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
         """psi of each evaluation, one row of outputs each."""
@@ -64,21 +68,14 @@ class Prices:
         shift = np.divide(self.multipliers, self.penalties, out=np.zeros_like(self.multipliers), where=self.penalties > 0.0)
         return np.where(self.penalties > 0.0, np.clip(outputs + shift, lower, upper), outputs)
 
-    def straightened(self, outputs: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """The outputs without what their curvature adds at the ends of long differences: what the iterate itself would report."""
-        return outputs - np.outer(lengths * lengths, self.bends)
+    def slopes(self, outputs: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+        """psi' at these outputs: what the multipliers become there."""
+        return self.multipliers + self.penalties * (outputs - self.nearest(outputs, lower, upper))
 
-    def heard(self, outputs: np.ndarray, lengths: np.ndarray) -> "Prices":
-        """After one batch."""
-        seen, squares = FORGOTTEN * self.seen + 1.0, lengths * lengths
-        around = squares - np.mean(squares)
-        weight = FORGOTTEN * self.weight + float(around @ around)  # short differences say little of it
-        if weight > 0.0:
-            self = replace(self, bends=(FORGOTTEN * self.weight * self.bends + around @ outputs) / weight, weight=weight)
-        outputs = self.straightened(outputs, lengths)
-        means = self.means + (np.mean(outputs, axis=0) - self.means) / seen
-        spreads = np.sqrt(self.spreads**2 + (_variance(outputs, lengths) - self.spreads**2) / seen)
-        return replace(self, means=means, spreads=spreads, seen=seen, evaluations=self.evaluations + len(outputs))
+    def expected(self, followed: Followed, lower: np.ndarray, upper: np.ndarray) -> float:
+        """psi at the values that are followed, with what their noise adds: two points have the mean of any square."""
+        ends = np.stack([followed.values + followed.spreads, followed.values - followed.spreads])
+        return float(np.mean(self.added(ends, lower, upper)))
 
     def first(self, survey: Survey, values: np.ndarray, outputs: np.ndarray, size: float, lower: np.ndarray, upper: np.ndarray) -> "Prices":
         """With penalties that make a violation over a part of the problem's size cost what f changes by over it.
@@ -92,16 +89,15 @@ class Prices:
         slope = float(np.std(values)) / length
         return replace(self, penalties=max(slope, 1e-300) / (np.maximum(slopes, 1e-300) ** 2 * REACH * size))
 
-    def updated(self, lower: np.ndarray, upper: np.ndarray) -> "Prices":
-        """y after what the means say; harder penalties where violations have not shrunk and are more than the spread of single values.
+    def updated(self, followed: Followed, lower: np.ndarray, upper: np.ndarray) -> "Prices":
+        """y after what the values say; harder penalties where violations have not shrunk and are more than the spread of single values.
 
         A penalty that is too soft needs a few more updates of y; one that is too hard bends L more than steps can follow.
         """
-        multipliers = self.multipliers + self.penalties * (self.means - self.nearest(self.means, lower, upper))
-        violation = np.abs(self.means - np.clip(self.means, lower, upper))
-        slow = (violation > SLOW * self.before) & (violation > self.spreads)
+        violation = np.abs(followed.values - np.clip(followed.values, lower, upper))
+        slow = (violation > SLOW * self.before) & (violation > followed.spreads)
         penalties = np.where(slow, HARDER, 1.0) * self.penalties
-        return replace(self, multipliers=multipliers, penalties=penalties, before=violation, evaluations=0, updates=self.updates + 1)
+        return Prices(self.slopes(followed.values, lower, upper), penalties, violation, updates=self.updates + 1)
 
 
 @final
@@ -111,6 +107,7 @@ class PricedState(State):
 
     inner: SlopesState
     prices: Prices
+    followed: Followed
 
     @property
     def begins_feasible(self) -> bool:
@@ -148,11 +145,12 @@ class Priced(Solver[PricedState]):
         return Slopes(self.mirror)
 
     def init(self, problem: Problem, x0: Array, seed: int) -> PricedState:
-        return self._state(self.slopes.init(problem, x0, seed), Prices.start(len(problem.outputs)), 0)
+        inner, number = replace(self.slopes.init(problem, x0, seed), first_step=CONSTANTS.first_step), len(problem.outputs)
+        return self._state(inner, Prices.start(number), Followed.start(number, inner.x), 0)
 
-    def _state(self, inner: SlopesState, prices: Prices, k: int) -> PricedState:
+    def _state(self, inner: SlopesState, prices: Prices, followed: Followed, k: int) -> PricedState:
         outputs = inner.form.problem.outputs
-        violation = float(np.max(np.abs(outputs.excess(prices.means)), initial=0.0)) if prices.seen else 0.0
+        violation = float(np.max(np.abs(outputs.excess(followed.at(_kept(inner)))), initial=0.0)) if followed.seen else 0.0
         return PricedState(
             form=inner.form,
             seed=inner.seed,
@@ -163,6 +161,7 @@ class Priced(Solver[PricedState]):
             feasibility=max(inner.feasibility, violation),
             inner=inner,
             prices=prices,
+            followed=followed,
         )
 
     @once_per_state
@@ -170,21 +169,37 @@ class Priced(Solver[PricedState]):
         return self.slopes.ask(state.inner)
 
     def tell(self, state: PricedState, values: np.ndarray) -> PricedState:
-        rows, inner, prices = np.asarray(values, dtype=float), state.inner, state.prices
+        rows, inner, prices, followed = np.asarray(values, dtype=float), state.inner, state.prices, state.followed
         survey, targets = self.ask(state), self._targets(state)
         f, outputs = rows[:, 0], rows[:, 1:]
         lengths = np.array([probe.length for probe in survey.probes])
         there = np.isfinite(rows).all(axis=1)
         if not prices.penalties.all() and there.all() and self._tells_slopes(inner, survey, rows):
             prices = prices.first(survey, f, outputs, inner.scale, *targets)
-        straight = prices.straightened(np.where(there[:, None], outputs, 0.0), lengths)
-        inner = self.slopes.tell(inner, np.where(there, f + prices.added(straight, *targets), np.nan))
-        prices = prices.heard(outputs[there], lengths[there]) if there.any() else prices
-        if prices.evaluations >= ROUND * (1 + prices.updates / GROWING) * (state.form.problem.dimension + 1):
-            new = prices.updated(*targets)
-            change = new.added(prices.means[None, :], *targets) - prices.added(prices.means[None, :], *targets)
-            prices, inner = new, _repriced(inner, float(change[0]))
-        return self._state(inner, prices, state.k + 1)
+        straight = followed.straightened(np.where(there[:, None], outputs, 0.0), lengths)
+        lagrangian = np.where(there, f + prices.added(straight, *targets), np.nan)
+        followed = followed.heard(survey, np.where(there[:, None], outputs, np.nan), inner.noise, isinstance(inner.phase, Running))
+        inner = self.slopes.tell(inner, lagrangian)
+        prices = replace(prices, evaluations=prices.evaluations + len(rows), steps=prices.steps + 1)
+        if inner.anchor is not None and prices.penalties.all():
+          kept = followed.carried(_kept(inner))
+          new = prices.updated(kept, *targets)
+          if self._is_due(inner, prices, kept, new, targets):
+            inner, prices = _repriced(inner, kept, prices, new, targets), new
+        return self._state(inner, prices, followed, state.k + 1)
+
+    def _is_due(self, inner: SlopesState, prices: Prices, followed: Followed, new, targets) -> bool:
+        """Whether slopes have had time to bring x where L is least."""
+        grown = 1.0 + prices.updates / GROWING
+        enough = prices.evaluations >= ROUND * grown * (followed.located.shape[0] + 1) and prices.steps >= STEPS * grown
+        import os
+        MODE=float(os.environ.get("MODE","0"))
+        if not enough: return False
+        if MODE==0: return True
+        dt=new.slopes(followed.values,*targets)-prices.slopes(followed.values,*targets)
+        turned=norm(sum((float(y)*g for y,g in zip(dt,followed.gradients)),0.0*inner.x))
+        late=prices.evaluations >= LATE*ROUND * grown * (followed.located.shape[0] + 1) and prices.steps >= LATE*STEPS * grown
+        return inner.stationarity <= MODE*turned or late
 
     @staticmethod
     def _tells_slopes(inner: SlopesState, survey: Survey, rows: np.ndarray) -> bool:
@@ -194,13 +209,29 @@ class Priced(Solver[PricedState]):
 
     def _targets(self, state: PricedState) -> tuple[np.ndarray, np.ndarray]:
         """The bounds, with room for what the final check may miss."""
-        outputs, prices = state.form.problem.outputs, state.prices
+        outputs = state.form.problem.outputs
         noise = 0.0 if state.inner.noise.is_exact else 2.0 * outputs.errors_within(self.confidence) / math.sqrt(2.0 * CHECK)
-        return outputs.narrowed(noise * prices.spreads)
+        return outputs.narrowed(noise * state.followed.spreads)
 
     def output(self, state: PricedState) -> Candidate:
-        """Where L is measured now: its least value so far may be an old one with other prices."""
-        return self.slopes.output(state.inner)
+        """Where L is measured now, moved to where outputs keep their targets by what is known of them: L itself comes there in the limit.
+
+        Its least value so far may be an old one with other prices.
+        """
+        found = self.slopes.output(state.inner)
+        if not state.followed.seen or not state.prices.penalties.all():
+            return found
+        x, form = state.form.variables(found.z), state.form
+        stepper = Stepper(form, self.mirror, state.inner.scale)
+        for _ in range(POLISH):
+            outputs, own = state.followed.linearized(x, *self._targets(state)), form.linearization(x)
+            rows, _ = _joined(own, outputs).scaled(REACH * state.inner.scale)
+            if not np.any(rows.excess(rows.value)):
+                break
+            plain = Subproblem(Euclidean(), form.problem.region, Zero(), x, 0.0 * x, 1.0)
+            x = kept_curvature_step(plain, rows, np.zeros(len(rows.value)), RESTORING).x
+            x, _ = stepper.restored(form.problem.region.clipped(x))
+        return found._replace(z=form.start(x))
 
     def measures_at(self, state: PricedState) -> tuple[MirrorMap, float]:
         return self.slopes.measures_at(state.inner)
@@ -218,18 +249,18 @@ class Priced(Solver[PricedState]):
         return Survey((x,), identity, tuple(Probe(sample=i) for i in range(2 * count)))
 
     def certified(self, state: PricedState, values: np.ndarray | None = None) -> Certified:
-        candidate, form, prices = self.output(state), state.form, state.prices
+        candidate, form, followed = self.output(state), state.form, state.followed
         x, number = form.variables(candidate.z), len(form.problem.outputs)
         if values is None or len(values) < 2:
             errors = np.full(1 + number, math.inf)
-            means = np.append(math.nan, prices.means)
+            means = np.append(math.nan, followed.at(x))
         else:
             means, errors = np.mean(values, axis=0), np.std(values, axis=0, ddof=1) / math.sqrt(len(values))
         violation = float(np.max(np.abs(form.problem.outputs.excess(means[1:])), initial=0.0))
         feasibility = max(form.equalities.violation(x), violation)
         kkt = KKT(state.inner.stationarity, feasibility, math.nan, state.inner.form.geometry(self.mirror).p, True, state.inner.error)
-        multipliers = prices.multipliers + prices.penalties * (prices.means - prices.nearest(prices.means, *self._targets(state)))
-        reports = Reports(means[1:], errors[1:], multipliers, np.full(number, math.nan)) if prices.seen else None
+        multipliers = state.prices.slopes(followed.at(x), *self._targets(state))
+        reports = Reports(means[1:], errors[1:], multipliers, np.full(number, math.nan)) if followed.seen else None
         value = float(means[0]) + form.problem.regularizer.value(x)
         return Certified(candidate, value, float(errors[0]), kkt, None, 1.0, reports)
 
@@ -237,15 +268,26 @@ class Priced(Solver[PricedState]):
         return None  # f may well rise where outputs come to hold
 
 
-def _variance(outputs: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Of one value at one point: by the means of both ends of differences, where slopes cancel; of all values where there are few."""
-    first = np.flatnonzero((lengths[:-1] > 0.0) & (lengths[1:] == -lengths[:-1]))
-    if len(first) < 2:
-        return np.asarray(np.var(outputs, axis=0))
-    return np.asarray(2.0 * np.var(0.5 * (outputs[first] + outputs[first + 1]), axis=0, ddof=1))
+def _joined(one: Linearization, other: Linearization) -> Linearization:
+    pairs = ((getattr(one, name), getattr(other, name)) for name in ("value", "lower", "upper"))
+    value, lower, upper = (np.concatenate(pair) for pair in pairs)
+    return Linearization(value, concatenate([one.jacobian, other.jacobian]), lower, upper) if len(one.value) else other
 
 
-def _repriced(inner: SlopesState, change: float) -> SlopesState:
-    """The slopes of another L from here on. change: what it differs by around the iterate."""
+def _kept(inner: SlopesState) -> Array:
+    """The last point that was measured and kept."""
+    return inner.x if inner.anchor is None else inner.anchor.x
+
+
+def _repriced(
+    inner: SlopesState, followed: Followed, old: Prices, new: Prices, targets: tuple[np.ndarray, np.ndarray]
+) -> SlopesState:
+    """The slopes of another L from here on: its value where the last step began, its gradient and its noise, by what outputs do there."""
+    before, after = (prices.slopes(followed.values, *targets) for prices in (old, new))
+    change = new.expected(followed, *targets) - old.expected(followed, *targets)
     anchor = None if inner.anchor is None else inner.anchor._replace(value=inner.anchor.value + change)
-    return replace(inner, anchor=anchor, start=None)
+    turned = sum((float(y) * gradient for y, gradient in zip(after - before, followed.gradients, strict=True)), 0.0 * inner.x)
+    estimate = replace(inner.estimate, gradient=inner.estimate.gradient + turned)
+    variance = max(inner.noise.variance + float((after**2 - before**2) @ followed.spreads**2), 0.1 * inner.noise.variance)
+    noise = replace(inner.noise, variance=variance) if isinstance(inner.noise, Additive) else inner.noise
+    return replace(inner, anchor=anchor, start=None, estimate=estimate, noise=noise, pace=inner.pace._replace(curvature=0.0))
