@@ -22,7 +22,8 @@ FORGOTTEN = 0.8  # of curvatures and spreads, per batch
 class Followed:
     """One entry per output: its value at `located` with the variance of that, its gradient there with the filter that vouches for it.
 
-    spreads: the standard deviation of one value. bends: what an output rises by on either side, per square of a difference's length.
+    spreads: the standard deviation of one value. bends: what an output rises by on either side, per square of a difference's length per
+    coordinate.
     """
 
     values: np.ndarray
@@ -56,8 +57,8 @@ class Followed:
 
     @property
     def known_bends(self) -> np.ndarray:
-        """The bends that are three standard errors from 0."""
-        return np.where(self.bends**2 > 9.0 * self.bend_variances, self.bends, 0.0)
+        """Per square of a Euclidean length, where they are three standard errors from 0."""
+        return np.where(self.bends**2 > 9.0 * self.bend_variances, self.bends, 0.0) / self.located.shape[0]
 
     def straightened(self, outputs: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         """The outputs without what their curvature adds at the ends of long differences: what the iterate itself would report."""
@@ -70,8 +71,8 @@ class Followed:
             return self
         bends = self.known_bends
         open_slopes = np.array([filtered.prior or 0.0 for filtered in self.filters]) / x.shape[0]
-        variances = self.variances + open_slopes * square + (self.bends * square) ** 2
-        turned = (2.0 * self.bends) ** 2 * square  # by which a gradient changes along the way, about
+        variances = self.variances + open_slopes * square + (bends * square) ** 2
+        turned = (2.0 * bends) ** 2 * square  # by which a gradient changes along the way, about
         filters = tuple(filtered.moved(float(turn)) for filtered, turn in zip(self.filters, turned, strict=True))
         gradients = tuple(g + 2.0 * float(b) * (x - self.located) if b else g for g, b in zip(self.gradients, bends, strict=True))
         return replace(self, values=self.at(x), variances=variances, gradients=gradients, filters=filters, located=x)

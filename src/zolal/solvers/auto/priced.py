@@ -108,6 +108,7 @@ class PricedState(State):
     inner: SlopesState
     prices: Prices
     followed: Followed
+    weights: np.ndarray  # of the outputs in what the slopes are of
 
     @property
     def begins_feasible(self) -> bool:
@@ -146,9 +147,9 @@ class Priced(Solver[PricedState]):
 
     def init(self, problem: Problem, x0: Array, seed: int) -> PricedState:
         inner, number = replace(self.slopes.init(problem, x0, seed), first_step=CONSTANTS.first_step), len(problem.outputs)
-        return self._state(inner, Prices.start(number), Followed.start(number, inner.x), 0)
+        return self._state(inner, Prices.start(number), Followed.start(number, inner.x), np.zeros(number), 0)
 
-    def _state(self, inner: SlopesState, prices: Prices, followed: Followed, k: int) -> PricedState:
+    def _state(self, inner: SlopesState, prices: Prices, followed: Followed, weights: np.ndarray, k: int) -> PricedState:
         outputs = inner.form.problem.outputs
         violation = float(np.max(np.abs(outputs.excess(followed.at(_kept(inner)))), initial=0.0)) if followed.seen else 0.0
         return PricedState(
@@ -162,6 +163,7 @@ class Priced(Solver[PricedState]):
             inner=inner,
             prices=prices,
             followed=followed,
+            weights=weights,
         )
 
     @once_per_state
@@ -169,37 +171,40 @@ class Priced(Solver[PricedState]):
         return self.slopes.ask(state.inner)
 
     def tell(self, state: PricedState, values: np.ndarray) -> PricedState:
-        rows, inner, prices, followed = np.asarray(values, dtype=float), state.inner, state.prices, state.followed
+        rows, inner, prices = np.asarray(values, dtype=float), state.inner, state.prices
         survey, targets = self.ask(state), self._targets(state)
         f, outputs = rows[:, 0], rows[:, 1:]
-        lengths = np.array([probe.length for probe in survey.probes])
         there = np.isfinite(rows).all(axis=1)
         if not prices.penalties.all() and there.all() and self._tells_slopes(inner, survey, rows):
             prices = prices.first(survey, f, outputs, inner.scale, *targets)
-        straight = followed.straightened(np.where(there[:, None], outputs, 0.0), lengths)
-        lagrangian = np.where(there, f + prices.added(straight, *targets), np.nan)
-        followed = followed.heard(survey, np.where(there[:, None], outputs, np.nan), inner.noise, isinstance(inner.phase, Running))
+        followed = state.followed.heard(survey, np.where(there[:, None], outputs, np.nan), inner.noise, isinstance(inner.phase, Running))
+        weights = prices.slopes(followed.values, *targets)
+        inner = _turned(inner, followed, weights - state.weights, weights)
+        around = np.where(there[:, None], outputs - followed.values, 0.0)
+        lagrangian = np.where(there, f + prices.added(followed.values[None, :], *targets)[0] + around @ weights, np.nan)
+        before = inner.anchor
         inner = self.slopes.tell(inner, lagrangian)
         prices = replace(prices, evaluations=prices.evaluations + len(rows), steps=prices.steps + 1)
-        if inner.anchor is not None and prices.penalties.all():
-          kept = followed.carried(_kept(inner))
-          new = prices.updated(kept, *targets)
-          if self._is_due(inner, prices, kept, new, targets):
-            inner, prices = _repriced(inner, kept, prices, new, targets), new
-        return self._state(inner, prices, followed, state.k + 1)
+        anchor, rejected = inner.anchor, inner.anchor is not None and inner.anchor is before
+        if anchor is not None and inner.move is not None:
+            kept = followed.carried(anchor.x)
+            due = self._is_due(prices, followed)
+            if due:
+                new = prices.updated(kept, *targets)
+                change = float(new.added(kept.values[None, :], *targets)[0] - prices.added(kept.values[None, :], *targets)[0])
+                inner, prices = replace(inner, anchor=anchor._replace(value=anchor.value + change), start=None, pace=inner.pace._replace(curvature=0.0)), new
+            if due or rejected:
+                assert inner.anchor is not None
+                there_weights = prices.slopes(kept.values, *targets)
+                inner = _turned(inner, kept, there_weights - weights, there_weights)
+                inner = self.slopes.stepped(inner, inner.anchor, inner.estimate.leading)
+                weights = there_weights
+        return self._state(inner, prices, followed, weights, state.k + 1)
 
-    def _is_due(self, inner: SlopesState, prices: Prices, followed: Followed, new, targets) -> bool:
+    def _is_due(self, prices: Prices, followed: Followed) -> bool:
         """Whether slopes have had time to bring x where L is least."""
         grown = 1.0 + prices.updates / GROWING
-        enough = prices.evaluations >= ROUND * grown * (followed.located.shape[0] + 1) and prices.steps >= STEPS * grown
-        import os
-        MODE=float(os.environ.get("MODE","0"))
-        if not enough: return False
-        if MODE==0: return True
-        dt=new.slopes(followed.values,*targets)-prices.slopes(followed.values,*targets)
-        turned=norm(sum((float(y)*g for y,g in zip(dt,followed.gradients)),0.0*inner.x))
-        late=prices.evaluations >= LATE*ROUND * grown * (followed.located.shape[0] + 1) and prices.steps >= LATE*STEPS * grown
-        return inner.stationarity <= MODE*turned or late
+        return prices.evaluations >= ROUND * grown * (followed.located.shape[0] + 1) and prices.steps >= STEPS * grown and bool(prices.penalties.all())
 
     @staticmethod
     def _tells_slopes(inner: SlopesState, survey: Survey, rows: np.ndarray) -> bool:
@@ -279,15 +284,13 @@ def _kept(inner: SlopesState) -> Array:
     return inner.x if inner.anchor is None else inner.anchor.x
 
 
-def _repriced(
-    inner: SlopesState, followed: Followed, old: Prices, new: Prices, targets: tuple[np.ndarray, np.ndarray]
-) -> SlopesState:
-    """The slopes of another L from here on: its value where the last step began, its gradient and its noise, by what outputs do there."""
-    before, after = (prices.slopes(followed.values, *targets) for prices in (old, new))
-    change = new.expected(followed, *targets) - old.expected(followed, *targets)
-    anchor = None if inner.anchor is None else inner.anchor._replace(value=inner.anchor.value + change)
-    turned = sum((float(y) * gradient for y, gradient in zip(after - before, followed.gradients, strict=True)), 0.0 * inner.x)
-    estimate = replace(inner.estimate, gradient=inner.estimate.gradient + turned)
-    variance = max(inner.noise.variance + float((after**2 - before**2) @ followed.spreads**2), 0.1 * inner.noise.variance)
-    noise = replace(inner.noise, variance=variance) if isinstance(inner.noise, Additive) else inner.noise
-    return replace(inner, anchor=anchor, start=None, estimate=estimate, noise=noise, pace=inner.pace._replace(curvature=0.0))
+def _turned(inner: SlopesState, followed: Followed, change: np.ndarray, weights: np.ndarray) -> SlopesState:
+    """The slopes of f + <weights, outputs> where the weights were others before: its gradient and its noise."""
+    if not change.any():
+        return inner
+    turned = sum((float(y) * gradient for y, gradient in zip(change, followed.gradients, strict=True)), 0.0 * inner.x)
+    noise = inner.noise
+    if isinstance(noise, Additive):
+        own = max(noise.variance - float((weights - change) ** 2 @ followed.spreads**2), 0.1 * noise.variance)
+        noise = replace(noise, variance=own + float(weights**2 @ followed.spreads**2))
+    return replace(inner, estimate=replace(inner.estimate, gradient=inner.estimate.gradient + turned), noise=noise)
