@@ -1,5 +1,6 @@
 """What is known of outputs around the iterate of slopes: their values, slopes and noise, carried along as the iterate moves."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -70,12 +71,30 @@ class Followed:
         if square == 0.0:
             return self
         bends = self.known_bends
-        open_slopes = np.array([filtered.prior or 0.0 for filtered in self.filters]) / x.shape[0]
-        variances = self.variances + open_slopes * square + (bends * square) ** 2
-        turned = (2.0 * bends) ** 2 * square  # by which a gradient changes along the way, about
+        open_slopes = np.array([_open(filtered) for filtered in self.filters]) / x.shape[0]
+        possible = (self.bends**2 + self.bend_variances) / x.shape[0] ** 2
+        variances = self.variances + open_slopes * square + possible * square**2
+        turned = 4.0 * possible * square  # by which a gradient changes along the way, about
         filters = tuple(filtered.moved(float(turn)) for filtered, turn in zip(self.filters, turned, strict=True))
         gradients = tuple(g + 2.0 * float(b) * (x - self.located) if b else g for g, b in zip(self.gradients, bends, strict=True))
         return replace(self, values=self.at(x), variances=variances, gradients=gradients, filters=filters, located=x)
+
+    def pull(self, weights: np.ndarray) -> Array:
+        """The gradient of <weights, outputs>."""
+        return sum((float(y) * gradient for y, gradient in zip(weights, self.gradients, strict=True)), 0.0 * self.located)
+
+    def beside(self, other: "Followed") -> "Followed":
+        """What both know of the point of the first: values by the inverse of their variances, slopes of whoever knows them better."""
+        back = other.carried(self.located)
+        share = np.where(np.isfinite(back.variances), self.variances / np.maximum(self.variances + back.variances, 1e-300), 0.0)
+        better = [_open(mine) <= _open(theirs) for mine, theirs in zip(self.filters, back.filters, strict=True)]
+        return replace(
+            back,
+            values=self.values + share * (back.values - self.values),
+            variances=(1.0 - share) * self.variances,
+            gradients=tuple(pair[not first] for pair, first in zip(zip(self.gradients, back.gradients, strict=True), better, strict=True)),
+            filters=tuple(pair[not first] for pair, first in zip(zip(self.filters, back.filters, strict=True), better, strict=True)),
+        )
 
     def heard(self, survey: Survey, outputs: np.ndarray, noise: Noise, tells_slopes: bool) -> "Followed":
         """After one batch around a point. noise: of what kind."""
@@ -118,6 +137,11 @@ class Followed:
             gradients.append(found)
             filters.append(known)
         return replace(self, gradients=tuple(gradients), filters=tuple(filters))
+
+
+def _open(filtered: Filter) -> float:
+    """What is not known of a gradient, in squares of its length."""
+    return math.inf if filtered.prior is None else filtered.prior
 
 
 def _variance(outputs: np.ndarray, lengths: np.ndarray) -> np.ndarray:

@@ -35,7 +35,7 @@ CHECK = 25  # pairs of evaluations at the returned point, which tell whether it 
 ROUND = 3  # evaluations per variable before the first update of the multipliers
 GROWING = 3  # updates after which as many more are made between two of them, so that slopes become known ever better
 SLOW, HARDER = 0.5, 2.0  # a violation that has not fallen to this part makes its penalty this much larger
-LATE=4
+LEAST = 0.1  # of the noise that is f's own at the least
 POLISH=3
 RESTORING=1e6
 STEPS = 4  # in a round at the least
@@ -101,6 +101,27 @@ class Prices:
 
 
 @final
+@dataclass(frozen=True, eq=False)
+class Pull:
+    """What outputs add to the gradient and the noise that slopes measure: that of <weights, outputs>."""
+
+    weights: np.ndarray
+    gradient: Array
+    variance: float = 0.0
+
+    def turned(self, followed: Followed, weights: np.ndarray) -> "Pull":
+        return Pull(weights, followed.pull(weights), float(weights**2 @ followed.spreads**2))
+
+    def replaced(self, inner: SlopesState, new: "Pull") -> SlopesState:
+        """The slopes with another pull in place of this one."""
+        estimate = replace(inner.estimate, gradient=inner.estimate.gradient + (new.gradient - self.gradient))
+        noise = inner.noise
+        if isinstance(noise, Additive):
+            noise = replace(noise, variance=max(noise.variance - self.variance, LEAST * noise.variance) + new.variance)
+        return replace(inner, estimate=estimate, noise=noise)
+
+
+@final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PricedState(State):
     """The state of the slopes of L, and the prices that L has now."""
@@ -108,7 +129,7 @@ class PricedState(State):
     inner: SlopesState
     prices: Prices
     followed: Followed
-    weights: np.ndarray  # of the outputs in what the slopes are of
+    pulled: Pull  # as the slopes have it now
 
     @property
     def begins_feasible(self) -> bool:
@@ -147,9 +168,9 @@ class Priced(Solver[PricedState]):
 
     def init(self, problem: Problem, x0: Array, seed: int) -> PricedState:
         inner, number = replace(self.slopes.init(problem, x0, seed), first_step=CONSTANTS.first_step), len(problem.outputs)
-        return self._state(inner, Prices.start(number), Followed.start(number, inner.x), np.zeros(number), 0)
+        return self._state(inner, Prices.start(number), Followed.start(number, inner.x), Pull(np.zeros(number), 0.0 * inner.x), 0)
 
-    def _state(self, inner: SlopesState, prices: Prices, followed: Followed, weights: np.ndarray, k: int) -> PricedState:
+    def _state(self, inner: SlopesState, prices: Prices, followed: Followed, pulled: Pull, k: int) -> PricedState:
         outputs = inner.form.problem.outputs
         violation = float(np.max(np.abs(outputs.excess(followed.at(_kept(inner)))), initial=0.0)) if followed.seen else 0.0
         return PricedState(
@@ -163,7 +184,7 @@ class Priced(Solver[PricedState]):
             inner=inner,
             prices=prices,
             followed=followed,
-            weights=weights,
+            pulled=pulled,
         )
 
     @once_per_state
@@ -178,28 +199,26 @@ class Priced(Solver[PricedState]):
         if not prices.penalties.all() and there.all() and self._tells_slopes(inner, survey, rows):
             prices = prices.first(survey, f, outputs, inner.scale, *targets)
         followed = state.followed.heard(survey, np.where(there[:, None], outputs, np.nan), inner.noise, isinstance(inner.phase, Running))
-        weights = prices.slopes(followed.values, *targets)
-        inner = _turned(inner, followed, weights - state.weights, weights)
+        pulled = state.pulled.turned(followed, prices.slopes(followed.values, *targets))
         around = np.where(there[:, None], outputs - followed.values, 0.0)
-        lagrangian = np.where(there, f + prices.added(followed.values[None, :], *targets)[0] + around @ weights, np.nan)
-        before = inner.anchor
-        inner = self.slopes.tell(inner, lagrangian)
+        lagrangian = np.where(there, f + prices.added(followed.values[None, :], *targets)[0] + around @ pulled.weights, np.nan)
+        inner, before = self.slopes.tell(state.pulled.replaced(inner, pulled), lagrangian), inner.anchor
         prices = replace(prices, evaluations=prices.evaluations + len(rows), steps=prices.steps + 1)
-        anchor, rejected = inner.anchor, inner.anchor is not None and inner.anchor is before
-        if anchor is not None and inner.move is not None:
-            kept = followed.carried(anchor.x)
+        if (anchor := inner.anchor) is not None and inner.move is not None:
+            rejected = anchor is before
+            if rejected:
+                followed = state.followed.beside(followed)
             due = self._is_due(prices, followed)
             if due:
-                new = prices.updated(kept, *targets)
-                change = float(new.added(kept.values[None, :], *targets)[0] - prices.added(kept.values[None, :], *targets)[0])
-                inner, prices = replace(inner, anchor=anchor._replace(value=anchor.value + change), start=None, pace=inner.pace._replace(curvature=0.0)), new
+                new = prices.updated(followed, *targets)
+                change = float(new.added(followed.values[None, :], *targets)[0] - prices.added(followed.values[None, :], *targets)[0])
+                anchor = anchor._replace(value=anchor.value + change)
+                inner, prices = replace(inner, anchor=anchor, start=None, pace=inner.pace._replace(curvature=0.0)), new
             if due or rejected:
-                assert inner.anchor is not None
-                there_weights = prices.slopes(kept.values, *targets)
-                inner = _turned(inner, kept, there_weights - weights, there_weights)
-                inner = self.slopes.stepped(inner, inner.anchor, inner.estimate.leading)
-                weights = there_weights
-        return self._state(inner, prices, followed, weights, state.k + 1)
+                back = pulled.turned(followed, prices.slopes(followed.values, *targets))
+                inner, pulled = pulled.replaced(inner, back), back
+                inner = self.slopes.stepped(inner, anchor, inner.estimate.leading)
+        return self._state(inner, prices, followed, pulled, state.k + 1)
 
     def _is_due(self, prices: Prices, followed: Followed) -> bool:
         """Whether slopes have had time to bring x where L is least."""
@@ -284,13 +303,3 @@ def _kept(inner: SlopesState) -> Array:
     return inner.x if inner.anchor is None else inner.anchor.x
 
 
-def _turned(inner: SlopesState, followed: Followed, change: np.ndarray, weights: np.ndarray) -> SlopesState:
-    """The slopes of f + <weights, outputs> where the weights were others before: its gradient and its noise."""
-    if not change.any():
-        return inner
-    turned = sum((float(y) * gradient for y, gradient in zip(change, followed.gradients, strict=True)), 0.0 * inner.x)
-    noise = inner.noise
-    if isinstance(noise, Additive):
-        own = max(noise.variance - float((weights - change) ** 2 @ followed.spreads**2), 0.1 * noise.variance)
-        noise = replace(noise, variance=own + float(weights**2 @ followed.spreads**2))
-    return replace(inner, estimate=replace(inner.estimate, gradient=inner.estimate.gradient + turned), noise=noise)
