@@ -54,7 +54,7 @@ class Followed:
 
     @property
     def bend_variances(self) -> np.ndarray:
-        return self.spreads**2 / self.weight if self.weight > 0.0 else np.full_like(self.spreads, np.inf)
+        return self.spreads**2 / self.weight if self.weight > 0.0 else np.zeros_like(self.spreads)
 
     @property
     def known_bends(self) -> np.ndarray:
@@ -99,11 +99,11 @@ class Followed:
     def heard(self, survey: Survey, outputs: np.ndarray, noise: Noise, tells_slopes: bool) -> "Followed":
         """After one batch around a point. noise: of what kind."""
         new = self.carried(survey.bases[0])
-        around = np.array([probe.base == 0 for probe in survey.probes]) & np.isfinite(outputs).all(axis=1)
-        lengths = np.array([probe.length for probe in survey.probes])[around]
-        if not around.any():
-            return new
-        new = new._bent(outputs[around], lengths)._valued(outputs[around], lengths, isinstance(noise, Sampled))
+        lengths = np.array([probe.length for probe in survey.probes])
+        paired = bool((lengths < 0.0).any())  # otherwise differences have one end, where slopes and curvature are not told apart
+        near = np.array([probe.base == 0 for probe in survey.probes]) & np.isfinite(outputs).all(axis=1) & (paired | (lengths == 0.0))
+        if near.any():
+            new = new._bent(outputs[near], lengths[near])._valued(outputs[near], lengths[near], isinstance(noise, Sampled))
         return new._sloped(survey, outputs, noise) if tells_slopes else new
 
     def _bent(self, outputs: np.ndarray, lengths: np.ndarray) -> "Followed":
@@ -115,17 +115,23 @@ class Followed:
         return replace(self, bends=(FORGOTTEN * self.weight * self.bends + around @ outputs) / weight, weight=weight)
 
     def _valued(self, outputs: np.ndarray, lengths: np.ndarray, is_shared: bool) -> "Followed":
-        """The values after the mean of a batch, each by the inverse of its variance. is_shared: whether one sample made all of them."""
+        """The values after the mean of a batch, each by the inverse of its variance. is_shared: whether one sample made all of them.
+
+        Then the batch itself does not tell the noise, and what values were missed by does.
+        """
         straight = self.straightened(outputs, lengths)
         means, seen = np.mean(straight, axis=0), FORGOTTEN * self.seen + 1.0
-        missed = means - self.values if self.seen else np.zeros_like(means)
+        if not self.seen:
+            variance = np.zeros_like(means) if is_shared else _variance(straight, lengths)
+            return replace(self, values=means, variances=variance / len(straight), spreads=np.sqrt(variance), seen=seen)
+        missed = means - self.values
         squares = missed * missed if is_shared else _variance(straight, lengths)
         spreads = np.sqrt(self.spreads**2 + (squares - self.spreads**2) / seen)
-        error = spreads**2 / (1 if is_shared else len(outputs))
-        total = self.variances + error
-        gains = np.where(np.isfinite(total) & (total > 0.0), self.variances / np.where(total > 0.0, total, 1.0), 1.0)
-        values = np.where(self.seen > 0.0, self.values + gains * missed, means)
-        return replace(self, values=values, variances=np.where(gains < 1.0, gains * error, error), spreads=spreads, seen=seen)
+        doubt = float(np.mean(lengths * lengths)) ** 2 * replace(self, spreads=spreads).bend_variances  # of the straightening
+        error = spreads**2 / (1 if is_shared else len(straight)) + doubt
+        gains = np.where(error > 0.0, 1.0 - error / np.maximum(self.variances + error, 1e-300), 1.0)
+        gains = np.maximum(gains, 1.0 - FORGOTTEN) if is_shared else gains
+        return replace(self, values=self.values + gains * missed, variances=gains * error, spreads=spreads, seen=seen)
 
     def _sloped(self, survey: Survey, outputs: np.ndarray, noise: Noise) -> "Followed":
         gradients, filters = [], []

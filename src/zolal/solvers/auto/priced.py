@@ -13,32 +13,32 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from zolal._array import Array, concatenate, norm
+from zolal._array import Array, namespace, to_numpy
 from zolal.directions import Gaussian
 from zolal.estimators.survey import Probe, Survey
 from zolal.kkt import KKT
-from zolal.linearization import Linearization
 from zolal.mirror import Euclidean, MirrorMap, Subproblem, kept_curvature_step
 from zolal.problem import Problem
-from zolal.regularizers import Zero
 from zolal.result import Status
 from zolal.solvers.auto.followed import Followed
 from zolal.solvers.auto.slopes import Slopes, SlopesState
 from zolal.solvers.auto.slopes.additive import Additive
 from zolal.solvers.auto.slopes.constants import CONSTANTS
 from zolal.solvers.auto.slopes.phases import FirstLook, Running
+from zolal.solvers.auto.slopes.points import Anchor
 from zolal.solvers.auto.slopes.step import Stepper
 from zolal.solvers.base import Candidate, Certified, Reports, Solver, State, once_per_state
+
+Interval = tuple[np.ndarray, np.ndarray]
 
 CHECK_STREAM = 1  # samples of the final check are none of the run's
 CHECK = 25  # pairs of evaluations at the returned point, which tell whether it is feasible
 ROUND = 3  # evaluations per variable before the first update of the multipliers
 GROWING = 3  # updates after which as many more are made between two of them, so that slopes become known ever better
 SLOW, HARDER = 0.5, 2.0  # a violation that has not fallen to this part makes its penalty this much larger
-LEAST = 0.1  # of the noise that is f's own at the least
-POLISH=3
-RESTORING=1e6
-STEPS = 4  # in a round at the least
+LEAST = 0.1  # of the variance of L that f's own noise is at the least
+LINEARIZATIONS = 3  # of outputs on the way to the returned point
+STEPS = 4  # in the first round at the least: there is no other time for slopes to follow
 REACH = 0.5  # of the problem's size: over such a way f and an output are compared for the first penalty
 
 
@@ -59,7 +59,7 @@ class Prices:
         return cls(np.zeros(number), np.zeros(number), np.full(number, np.inf))
 
     def added(self, outputs: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-        """psi of each evaluation, one row of outputs each."""
+        """The sum of psi over the outputs, which are the last axis."""
         away = outputs - self.nearest(outputs, lower, upper)
         return np.asarray(away @ self.multipliers + 0.5 * (away * away) @ self.penalties)
 
@@ -72,11 +72,6 @@ class Prices:
         """psi' at these outputs: what the multipliers become there."""
         return self.multipliers + self.penalties * (outputs - self.nearest(outputs, lower, upper))
 
-    def expected(self, followed: Followed, lower: np.ndarray, upper: np.ndarray) -> float:
-        """psi at the values that are followed, with what their noise adds: two points have the mean of any square."""
-        ends = np.stack([followed.values + followed.spreads, followed.values - followed.spreads])
-        return float(np.mean(self.added(ends, lower, upper)))
-
     def first(self, survey: Survey, values: np.ndarray, outputs: np.ndarray, size: float, lower: np.ndarray, upper: np.ndarray) -> "Prices":
         """With penalties that make a violation over a part of the problem's size cost what f changes by over it.
 
@@ -88,6 +83,12 @@ class Prices:
         slopes = np.maximum(np.std(outputs, axis=0) / length, np.where(np.isfinite(gaps), gaps, 0.0) / size)
         slope = float(np.std(values)) / length
         return replace(self, penalties=max(slope, 1e-300) / (np.maximum(slopes, 1e-300) ** 2 * REACH * size))
+
+    def are_due(self, dimension: int) -> bool:
+        """Whether slopes have had time to bring x where L is least."""
+        grown = 1.0 + self.updates / GROWING
+        enough = self.evaluations >= ROUND * grown * (dimension + 1) and self.steps >= STEPS * grown
+        return enough and bool(self.penalties.all())
 
     def updated(self, followed: Followed, lower: np.ndarray, upper: np.ndarray) -> "Prices":
         """y after what the values say; harder penalties where violations have not shrunk and are more than the spread of single values.
@@ -109,8 +110,9 @@ class Pull:
     gradient: Array
     variance: float = 0.0
 
-    def turned(self, followed: Followed, weights: np.ndarray) -> "Pull":
-        return Pull(weights, followed.pull(weights), float(weights**2 @ followed.spreads**2))
+    @classmethod
+    def of(cls, followed: Followed, weights: np.ndarray) -> "Pull":
+        return cls(weights, followed.pull(weights), float(weights**2 @ followed.spreads**2))
 
     def replaced(self, inner: SlopesState, new: "Pull") -> SlopesState:
         """The slopes with another pull in place of this one."""
@@ -129,7 +131,7 @@ class PricedState(State):
     inner: SlopesState
     prices: Prices
     followed: Followed
-    pulled: Pull  # as the slopes have it now
+    pull: Pull  # as the slopes have it now
 
     @property
     def begins_feasible(self) -> bool:
@@ -170,7 +172,7 @@ class Priced(Solver[PricedState]):
         inner, number = replace(self.slopes.init(problem, x0, seed), first_step=CONSTANTS.first_step), len(problem.outputs)
         return self._state(inner, Prices.start(number), Followed.start(number, inner.x), Pull(np.zeros(number), 0.0 * inner.x), 0)
 
-    def _state(self, inner: SlopesState, prices: Prices, followed: Followed, pulled: Pull, k: int) -> PricedState:
+    def _state(self, inner: SlopesState, prices: Prices, followed: Followed, pull: Pull, k: int) -> PricedState:
         outputs = inner.form.problem.outputs
         violation = float(np.max(np.abs(outputs.excess(followed.at(_kept(inner)))), initial=0.0)) if followed.seen else 0.0
         return PricedState(
@@ -184,7 +186,7 @@ class Priced(Solver[PricedState]):
             inner=inner,
             prices=prices,
             followed=followed,
-            pulled=pulled,
+            pull=pull,
         )
 
     @once_per_state
@@ -194,36 +196,38 @@ class Priced(Solver[PricedState]):
     def tell(self, state: PricedState, values: np.ndarray) -> PricedState:
         rows, inner, prices = np.asarray(values, dtype=float), state.inner, state.prices
         survey, targets = self.ask(state), self._targets(state)
-        f, outputs = rows[:, 0], rows[:, 1:]
         there = np.isfinite(rows).all(axis=1)
+        rows = np.where(there[:, None], rows, np.nan)
         if not prices.penalties.all() and there.all() and self._tells_slopes(inner, survey, rows):
-            prices = prices.first(survey, f, outputs, inner.scale, *targets)
-        followed = state.followed.heard(survey, np.where(there[:, None], outputs, np.nan), inner.noise, isinstance(inner.phase, Running))
-        pulled = state.pulled.turned(followed, prices.slopes(followed.values, *targets))
-        around = np.where(there[:, None], outputs - followed.values, 0.0)
-        lagrangian = np.where(there, f + prices.added(followed.values[None, :], *targets)[0] + around @ pulled.weights, np.nan)
-        inner, before = self.slopes.tell(state.pulled.replaced(inner, pulled), lagrangian), inner.anchor
+            prices = prices.first(survey, rows[:, 0], rows[:, 1:], inner.scale, *targets)
+        followed = state.followed.heard(survey, rows[:, 1:], inner.noise, isinstance(inner.phase, Running))
+        pull = Pull.of(followed, prices.slopes(followed.values, *targets))
+        straight = prices.added(followed.values, *targets) + (rows[:, 1:] - followed.values) @ pull.weights
+        inner, before = self.slopes.tell(state.pull.replaced(inner, pull), _seen_apart(inner, rows, rows[:, 0] + straight)), inner.anchor
         prices = replace(prices, evaluations=prices.evaluations + len(rows), steps=prices.steps + 1)
-        if (anchor := inner.anchor) is not None and inner.move is not None:
-            rejected = anchor is before
-            if rejected:
-                followed = state.followed.beside(followed)
-            due = self._is_due(prices, followed)
-            if due:
-                new = prices.updated(followed, *targets)
-                change = float(new.added(followed.values[None, :], *targets)[0] - prices.added(followed.values[None, :], *targets)[0])
-                anchor = anchor._replace(value=anchor.value + change)
-                inner, prices = replace(inner, anchor=anchor, start=None, pace=inner.pace._replace(curvature=0.0)), new
-            if due or rejected:
-                back = pulled.turned(followed, prices.slopes(followed.values, *targets))
-                inner, pulled = pulled.replaced(inner, back), back
-                inner = self.slopes.stepped(inner, anchor, inner.estimate.leading)
-        return self._state(inner, prices, followed, pulled, state.k + 1)
+        told = self._state(inner, prices, followed, pull, state.k + 1)
+        if inner.anchor is None or inner.move is None:
+            return told
+        if rejected := inner.anchor is before:
+            told = replace(told, followed=state.followed.beside(followed))
+        due = prices.are_due(state.form.problem.dimension)
+        told = self._repriced(told, inner.anchor, targets) if due else told
+        return self._stepped_anew(told, targets) if due or rejected else told
 
-    def _is_due(self, prices: Prices, followed: Followed) -> bool:
-        """Whether slopes have had time to bring x where L is least."""
-        grown = 1.0 + prices.updates / GROWING
-        return prices.evaluations >= ROUND * grown * (followed.located.shape[0] + 1) and prices.steps >= STEPS * grown and bool(prices.penalties.all())
+    def _repriced(self, state: PricedState, anchor: Anchor, targets: Interval) -> PricedState:
+        """Slopes of another L: where the last step began it has another value, and nothing is known of its curvature."""
+        prices, outputs = state.prices.updated(state.followed, *targets), state.followed.values
+        change = float(prices.added(outputs, *targets) - state.prices.added(outputs, *targets))
+        anchor, pace = anchor._replace(value=anchor.value + change), state.inner.pace._replace(curvature=0.0)
+        return replace(state, inner=replace(state.inner, anchor=anchor, start=None, pace=pace), prices=prices)
+
+    def _stepped_anew(self, state: PricedState, targets: Interval) -> PricedState:
+        """With the next step from where the last one began, along the gradient of L there."""
+        pull = Pull.of(state.followed, state.prices.slopes(state.followed.values, *targets))
+        inner = state.pull.replaced(state.inner, pull)
+        assert inner.anchor is not None
+        inner = self.slopes.stepped(inner, inner.anchor, inner.estimate.leading)
+        return self._state(inner, state.prices, state.followed, pull, state.k)
 
     @staticmethod
     def _tells_slopes(inner: SlopesState, survey: Survey, rows: np.ndarray) -> bool:
@@ -231,31 +235,31 @@ class Priced(Solver[PricedState]):
         is_noisy = isinstance(inner.phase, FirstLook) and bool((rows[0] != rows[1]).any())
         return math.isfinite(survey.smoothing) and not is_noisy
 
-    def _targets(self, state: PricedState) -> tuple[np.ndarray, np.ndarray]:
+    def _targets(self, state: PricedState) -> Interval:
         """The bounds, with room for what the final check may miss."""
         outputs = state.form.problem.outputs
         noise = 0.0 if state.inner.noise.is_exact else 2.0 * outputs.errors_within(self.confidence) / math.sqrt(2.0 * CHECK)
         return outputs.narrowed(noise * state.followed.spreads)
 
     def output(self, state: PricedState) -> Candidate:
-        """Where L is measured now, moved to where outputs keep their targets by what is known of them: L itself comes there in the limit.
+        """A step from the last point that was measured and kept, to where outputs keep their targets by what is known of them.
 
-        Its least value so far may be an old one with other prices.
+        With g the gradient of f, x the point and eta the last step size: the least <g, y> + h(y) + V(x, y)/eta over X and all rows.
         """
-        found = self.slopes.output(state.inner)
-        if not state.followed.seen or not state.prices.penalties.all():
+        inner, form = state.inner, state.form
+        found, step_size = self.slopes.output(inner), inner.pace.step_size
+        x = y = form.variables(found.z)
+        if not step_size or not state.followed.linearized(x, *self._targets(state)).violation:
             return found
-        x, form = state.form.variables(found.z), state.form
-        stepper = Stepper(form, self.mirror, state.inner.scale)
-        for _ in range(POLISH):
-            outputs, own = state.followed.linearized(x, *self._targets(state)), form.linearization(x)
-            rows, _ = _joined(own, outputs).scaled(REACH * state.inner.scale)
-            if not np.any(rows.excess(rows.value)):
-                break
-            plain = Subproblem(Euclidean(), form.problem.region, Zero(), x, 0.0 * x, 1.0)
-            x = kept_curvature_step(plain, rows, np.zeros(len(rows.value)), RESTORING).x
-            x, _ = stepper.restored(form.problem.region.clipped(x))
-        return found._replace(z=form.start(x))
+        slope, stepper = inner.estimate.gradient - state.pull.gradient, Stepper(form, self.mirror, inner.scale)
+        problem = Subproblem(self.mirror, form.problem.region, form.problem.regularizer, x, slope, step_size)
+        multipliers = np.append(np.zeros(form.equalities.num_rows), state.pull.weights)
+        for _ in range(LINEARIZATIONS):
+            rows, lengths = form.linearization(y).with_rows(state.followed.linearized(y, *self._targets(state))).scaled(inner.scale)
+            rows = rows.at(rows.value + to_numpy(namespace(x).matmul(rows.jacobian, x - y)))
+            y = kept_curvature_step(problem, rows, multipliers * lengths, CONSTANTS.penalty / step_size).x
+            y, _ = stepper.restored(form.problem.region.clipped(y))
+        return found._replace(z=form.start(y))
 
     def measures_at(self, state: PricedState) -> tuple[MirrorMap, float]:
         return self.slopes.measures_at(state.inner)
@@ -292,14 +296,13 @@ class Priced(Solver[PricedState]):
         return None  # f may well rise where outputs come to hold
 
 
-def _joined(one: Linearization, other: Linearization) -> Linearization:
-    pairs = ((getattr(one, name), getattr(other, name)) for name in ("value", "lower", "upper"))
-    value, lower, upper = (np.concatenate(pair) for pair in pairs)
-    return Linearization(value, concatenate([one.jacobian, other.jacobian]), lower, upper) if len(one.value) else other
-
-
 def _kept(inner: SlopesState) -> Array:
     """The last point that was measured and kept."""
     return inner.x if inner.anchor is None else inner.anchor.x
 
 
+def _seen_apart(inner: SlopesState, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The values, where noise in any output is noise in L: at the first look L is f alone, which may have none."""
+    if isinstance(inner.phase, FirstLook) and (rows[0] != rows[1]).any() and values[0] == values[1]:
+        values[1] = math.nextafter(values[1], math.inf)
+    return values
