@@ -1,10 +1,12 @@
-"""Outputs with many variables or a regularizer: slopes of the augmented Lagrangian, whose multipliers follow the outputs' means.
+"""Outputs with many variables or a regularizer: slopes of the augmented Lagrangian, whose multipliers follow the outputs.
 
     L(x) = f(x) + sum_j psi_j(o_j(x)),    psi_j(o) = min_{l_j <= s <= u_j} y_j (o - s) + (rho_j/2) (o - s)^2.
 
-Every evaluation gives f and all outputs, hence a value of L, which `Slopes` minimises over X and the exact constraints as it does any
-function. From time to time y_j <- y_j + rho_j (o_j - s_j) with the mean o_j of the values around the iterate, whose noise is small, and
-rho_j grows where the violation has not shrunk. docs/algorithm.md says what of the paper's analysis carries over.
+Every evaluation gives f and all outputs. Outputs are followed each by itself: a value and a gradient around the iterate. With them `Slopes`
+is given f + psi(o) + <psi'(o), outputs - o>, L as it is near the iterate and straight in the outputs' noise, and minimises that over X and
+the exact constraints as it does any function. From time to time y_j <- psi_j'(o_j), and rho_j grows where the violation has not shrunk. The
+returned point is one step farther, to where outputs keep their bounds by what is known of them. Derived in docs/algorithm.md, which also
+says what of the paper's analysis carries over.
 """
 
 import math
@@ -202,7 +204,8 @@ class Priced(Solver[PricedState]):
             prices = prices.first(survey, rows[:, 0], rows[:, 1:], inner.scale, *targets)
         followed = state.followed.heard(survey, rows[:, 1:], inner.noise, isinstance(inner.phase, Running))
         pull = Pull.of(followed, prices.slopes(followed.values, *targets))
-        straight = prices.added(followed.values, *targets) + (rows[:, 1:] - followed.values) @ pull.weights
+        around = followed.straightened(rows[:, 1:], np.array([probe.length for probe in survey.probes])) - followed.values
+        straight = prices.added(followed.values, *targets) + around @ pull.weights
         inner, before = self.slopes.tell(state.pull.replaced(inner, pull), _seen_apart(inner, rows, rows[:, 0] + straight)), inner.anchor
         prices = replace(prices, evaluations=prices.evaluations + len(rows), steps=prices.steps + 1)
         told = self._state(inner, prices, followed, pull, state.k + 1)
