@@ -7,7 +7,7 @@ from typing import final
 
 import numpy as np
 
-from zolal._array import EPS, Array, like, namespace, to_numpy
+from zolal._array import EPS, Array, concatenate, like, namespace, to_numpy
 
 
 @final
@@ -60,6 +60,15 @@ class Linearization:
         if chosen.all():
             return self
         return Linearization(self.value[chosen], self.jacobian[chosen], self.lower[chosen], self.upper[chosen])
+
+    def with_rows(self, other: "Linearization") -> "Linearization":
+        """These rows and others at the same point."""
+        if not len(self.value):
+            return other
+        value, lower, upper = (
+            np.concatenate(pair) for pair in ((self.value, other.value), (self.lower, other.lower), (self.upper, other.upper))
+        )
+        return Linearization(value, concatenate([self.jacobian, other.jacobian]), lower, upper)
 
     def at(self, value: np.ndarray) -> "Linearization":
         """The same derivatives with other values."""

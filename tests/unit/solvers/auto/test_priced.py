@@ -1,5 +1,8 @@
 """Outputs with many variables: psi against brute force, updates against their formulae, and whole runs against closed forms."""
 
+from dataclasses import replace
+
+import cvxpy as cp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -8,11 +11,18 @@ from scipy.optimize import minimize_scalar
 import zolal
 from zolal import Problem, Simulated
 from zolal.solvers.auto.constants import CONSTANTS
+from zolal.solvers.auto.followed import Followed
 from zolal.solvers.auto.priced import HARDER, Priced, Prices
+from zolal.solvers.auto.slopes.phases import NoiseLook
 from zolal.solvers.auto.solver import Auto
 
 LOWER, UPPER = np.array([-np.inf, 0.5, 1.0]), np.array([1.0, np.inf, 1.0])
-PRICES = Prices(np.array([0.7, -0.3, 0.4]), np.array([2.0, 0.5, 3.0]), *np.zeros((2, 3)), np.full(3, np.inf), np.zeros(3))
+PRICES = Prices(np.array([0.7, -0.3, 0.4]), np.array([2.0, 0.5, 3.0]), np.full(3, np.inf))
+
+
+def followed(values, spreads=0.0):
+    start = Followed.start(len(values), np.zeros(2))
+    return replace(start, values=np.array(values), spreads=np.broadcast_to(spreads, len(values)), seen=1.0)
 
 
 def psi(o, y, rho, low, high):
@@ -33,7 +43,7 @@ def test_psi_is_the_least_over_all_slacks(rng):
 def test_multipliers_become_the_slope_of_psi():
     """y + rho (o - s) is the derivative of psi, positive at an upper bound, and 0 where an output is inside."""
     means = np.array([1.4, 3.0, 0.2])
-    new = Prices(PRICES.multipliers, PRICES.penalties, means, np.ones(3), np.zeros(3), np.zeros(3)).updated(LOWER, UPPER)
+    new = PRICES.updated(followed(means), LOWER, UPPER)
     step = 1e-6
     for j in range(3):
         ends = np.tile(means, (2, 1)) + step * np.outer([1.0, -1.0], np.eye(3)[j])
@@ -45,32 +55,9 @@ def test_multipliers_become_the_slope_of_psi():
 
 
 def test_penalties_grow_where_violations_stay_and_are_more_than_noise():
-    prices = Prices(np.zeros(3), np.ones(3), np.array([3.0, 0.4, 1.0]), np.array([0.1, 0.5, 0.1]), np.array([2.0, 0.1, 0.0]), np.zeros(3))
-    assert_array_equal(prices.updated(LOWER, UPPER).penalties, [HARDER, 1.0, 1.0])
-
-
-def test_straightening_takes_out_what_curvature_adds(rng):
-    """o = 2 + <a, x> + b |x|^2 at x = +-l v has the mean 2 + b l^2; without the last term all batches have the mean 2."""
-    prices, slopes = Prices.start(1), rng.standard_normal(50)
-    for length in (0.5, 0.2, 0.7):
-        directions = rng.standard_normal((40, 50))
-        directions /= np.linalg.norm(directions, axis=1)[:, None]
-        lengths = np.concatenate([[0.0, 0.0], np.tile([length, -length], 40)])
-        points = np.concatenate([np.zeros((2, 50)), np.stack([length * directions, -length * directions], 1).reshape(-1, 50)])
-        outputs = 2.0 + points @ slopes + 1.5 * np.sum(points**2, axis=1)
-        prices = prices.heard(outputs[:, None], lengths)
-    assert prices.bends[0] == pytest.approx(1.5, rel=1e-6)
-    assert prices.means[0] == pytest.approx(2.0, abs=1e-9)
-    assert_allclose(np.mean(prices.straightened(outputs[:, None], lengths)), 2.0, atol=1e-9)
-
-
-def test_the_spread_is_that_of_noise_and_not_of_slopes(rng):
-    """Ends of long differences along a steep output lie 2 apart; single values at one point scatter by 0.1."""
-    prices, lengths = Prices.start(1), np.tile([1.0, -1.0], 200)
-    for _ in range(5):
-        slopes = np.repeat(rng.standard_normal(200), 2)
-        prices = prices.heard((slopes * lengths + 0.1 * rng.standard_normal(400))[:, None], lengths)
-    assert prices.spreads[0] == pytest.approx(0.1, rel=0.1)
+    prices = Prices(np.zeros(3), np.ones(3), np.array([2.0, 0.1, 0.0]))
+    new = prices.updated(followed([3.0, 0.4, 1.0], np.array([0.1, 0.5, 0.1])), LOWER, UPPER)
+    assert_array_equal(new.penalties, [HARDER, 1.0, 1.0])
 
 
 def test_the_automatic_solver_takes_it_where_no_belief_is_affordable():
@@ -121,3 +108,48 @@ def test_a_regularizer_goes_with_outputs():
     assert res.fun == pytest.approx(3.4, rel=1e-2)
     assert res.x[0] == pytest.approx(1.0, abs=2e-3)
     assert res.x[2] == 0.0
+
+
+def sparse_problem(d, seed, quadratic):
+    """min |x - a|^2 + |x|_1/5 with one output <= 0, its optimum by cvxpy, and the sizes that noise is relative to."""
+    rng = np.random.default_rng([seed, d])
+    a, row = rng.standard_normal((2, d))
+    row *= np.sign(row @ a) / np.linalg.norm(row)
+    x, limit = cp.Variable(d), 0.4 * a @ a if quadratic else 0.3 * row @ a
+    rule = cp.sum_squares(x) <= limit if quadratic else row @ x <= limit
+    best = cp.Problem(cp.Minimize(cp.sum_squares(x - a) + 0.2 * cp.norm1(x)), [rule]).solve()
+    output = (lambda z: z @ z - limit) if quadratic else (lambda z: row @ z - limit)
+    return a, output, best, a @ a - best, output(a) - output(np.zeros(d))
+
+
+@pytest.mark.parametrize("noisy", [(1e-2, 1e-2), (1e-3, 1e-3), (0.0, 1e-2), (0.0, 0.0)], ids=["much", "little", "outputs", "none"])
+@pytest.mark.parametrize(("d", "quadratic"), [(2, True), (3, False), (8, True)])
+def test_few_noisy_variables_with_a_regularizer_end_feasible_and_near_the_optimum(d, quadratic, noisy):
+    """Of two runs each; before outputs had slopes of their own most such runs ended infeasible or far away."""
+    for seed in (31, 32):
+        a, output, best, size, reach = sparse_problem(d, seed, quadratic)
+        rng, (of_f, of_output) = np.random.default_rng(seed), np.array(noisy) * [size, reach]
+        res = zolal.minimize(
+            lambda x, a=a, output=output, rng=rng, u=of_f, v=of_output: (
+                (x - a) @ (x - a) + u * rng.normal(),
+                [output(x) + v * rng.normal()],
+            ),
+            np.zeros(d),
+            constraints=[Simulated(upper=0.0)],
+            regularizer=zolal.regularizers.L1(0.2),
+            maxfev=200 * d,
+            rng=seed,
+            tol=1e-3,
+        )
+        assert output(res.x) <= (1e-3 if noisy == (0.0, 0.0) else 0.0)
+        assert (res.x - a) @ (res.x - a) + 0.2 * np.abs(res.x).sum() <= best + 0.03 * size
+
+
+def test_noise_in_outputs_alone_is_seen_where_f_has_none():
+    solver, problem = Priced(), Problem(lambda x: (0.0, [0.0]), 3, constraints=[Simulated(upper=1.0)])
+    state = solver.init(problem, np.ones(3), 0)
+    rows = np.zeros((len(solver.ask(state)), 2))
+    exact = solver.tell(state, rows).inner.phase
+    rows[1, 1] = 0.1
+    assert isinstance(solver.tell(state, rows).inner.phase, NoiseLook)
+    assert not isinstance(exact, NoiseLook)

@@ -180,7 +180,7 @@ class Slopes(Solver[SlopesState]):
         if move is None or state.anchor is None:
             return replace(state, lengths=replace(state.lengths, radius=CONSTANTS.retreat * state.lengths.radius))
         pace = state.pace._replace(step_size=CONSTANTS.retreat * move.step_size)
-        return self._stepped(replace(state, pace=pace, move=None), state.anchor, state.estimate.leading)
+        return self.stepped(replace(state, pace=pace, move=None), state.anchor, state.estimate.leading)
 
     def _advance(self, state: SlopesState, reading: Reading, values: np.ndarray) -> SlopesState:
         """One iteration after its values: judge the last step, correct s, take the next step."""
@@ -195,7 +195,7 @@ class Slopes(Solver[SlopesState]):
             state, s = self._led_by_sample(state, base, reading)
         else:
             s = state.estimate.gradient if stuck else state.estimate.leading
-        return self._stepped(state, base, s)
+        return self.stepped(state, base, s)
 
     def _led_by_sample(self, state: SlopesState, base: Anchor, reading: Reading) -> tuple[SlopesState, Array]:
         """Steps go along the slopes of their own sample, and the mean of the points settles down.
@@ -235,7 +235,7 @@ class Slopes(Solver[SlopesState]):
         lengths = noise.lengthened(state.lengths, reading, errors, state.scale, state.longest_difference)
         return replace(state, estimate=estimate, noise=noise, lengths=lengths)
 
-    def _stepped(self, state: SlopesState, base: Anchor, s: Array) -> SlopesState:
+    def stepped(self, state: SlopesState, base: Anchor, s: Array) -> SlopesState:
         """The next trial point from the base, and what the step there says of the base itself."""
         form, x, estimate = state.form, base.x, state.estimate
         stepper = Stepper(form, self.mirror, state.scale)
