@@ -266,18 +266,12 @@ def seen_again(belief: Quadratic, covariance: np.ndarray, fresh: np.ndarray) -> 
 
 
 def _least_known(covariance: np.ndarray, fresh: np.ndarray) -> tuple[np.ndarray, float]:
-    """The direction of the largest variance, and the root of that.
-
-    Power iterations begin at the axis that is known least: where nothing tells directions apart, looks along variables show what each
-    has of its own, and most functions are written so that they have some.
-    """
-    place, largest = int(np.argmax(np.diagonal(covariance))), float(np.trace(covariance))
-    axis = np.zeros(len(covariance))
-    axis[place] = math.copysign(1.0, fresh[place])
+    """The direction of the largest variance, and the root of that."""
+    largest = float(np.trace(covariance))
     if not largest > 0.0:
-        return axis, 0.0
+        return fresh / norm(fresh), 0.0
     shares = covariance / largest  # so that no step is longer than the one before, nor vanishes
-    before = axis
+    before = fresh
     for _ in range(POWER_STEPS - 1):
         before = shares @ before
     t = shares @ before

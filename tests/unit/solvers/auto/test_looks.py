@@ -47,22 +47,11 @@ def test_once_there_is_plenty_all_looks_but_a_few_go_to_points_that_were_seen(n,
     assert seen == [again, again, False, False, again]
 
 
-def test_the_first_looks_go_along_the_variables():
-    solver = Modelled()
-    state = solver.init(Problem(lambda x: 0.0, 4), np.ones(4), 0)
-    asked, values = [], np.array([1.0, 2.0, 4.0, 8.0])
-    for _ in range(3):
-        state = solver.tell(state, np.array([float(values @ state.asked)]))
-        asked.append(state.asked - state.belief.centre)
-    assert len(set(np.argmax(np.abs(asked), axis=1).tolist())) == 3
-    assert_allclose(np.sort(np.abs(asked), axis=1)[:, :-1], 0.0, atol=0.2 * np.min(np.max(np.abs(asked), axis=1)))
-
-
 def test_a_look_beside_a_known_point_goes_less_far():
     covariance, axis = np.diag([4.0, 1.0]), np.array([1.0, 0.0])
     solver = Modelled()
     state = solver.init(Problem(lambda x: 0.0, 2), np.zeros(2), 0)
-    terrain = solver._terrain(state)
+    terrain = state.terrain
     belief = belief_of(np.array([[0.0, 0.0], [0.5, 0.0], [0.0, 0.5]]), np.array([0.0, 1.0, 0.0]), length=1.0)
     here = Here.at(terrain, terrain.rows(belief.centre), belief, 1.0)
     ways = [looked_at(terrain, here, covariance, axis, 1.0, False, np.array(seen)) for seen in ([[5.0, 0.0]], [[0.9, 0.1]])]
