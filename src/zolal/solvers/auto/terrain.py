@@ -187,7 +187,7 @@ class Terrain:
         try:
             lower, upper = self.lower[free], self.upper[free]
             inside = np.clip(whole[free], lower + 1e-9 * np.minimum(upper - lower, 1.0), upper - 1e-9 * np.minimum(upper - lower, 1.0))
-            with np.errstate(over="ignore"):  # of SciPy's own numbers, where units and bounds differ by much
+            with np.errstate(all="ignore"):  # of SciPy's own numbers, where units and bounds differ by much
                 return at(least_squares(excess, inside, slopes, bounds=(lower, upper), max_nfev=100).x)
         except (ConstraintError, ValueError, np.linalg.LinAlgError):
             return whole
