@@ -157,6 +157,27 @@ def test_a_constant_objective_asks_for_any_feasible_point(value, noise):
     assert res.x[0] >= 1.0 - 1e-2
 
 
+@pytest.mark.parametrize("noise", [0.1, 10.0])
+@pytest.mark.parametrize(
+    ("outputs", "upper"), [(lambda x: [3.0 - x[0]], [2.0]), (lambda x: [3.0 - x[0], np.mean((x - 1.0) ** 2)], [2.0, 2.0])]
+)
+@pytest.mark.parametrize("d", [2, 6])
+def test_an_objective_of_noise_alone_leads_nowhere_but_to_where_outputs_hold(outputs, upper, noise, d):
+    """Noise has no direction: x stays within what looks reach, and what is said of f is that noise hides it."""
+    rng = np.random.default_rng(d)
+    res = zolal.minimize(
+        lambda x: (1.0 + noise * rng.normal(), outputs(x) + 0.05 * rng.normal(size=len(upper))),
+        np.full(d, -3.0),
+        constraints=[Simulated(upper=upper)],
+        rng=0,
+        maxfev=50 * d,
+    )
+    assert res.status is Status.TOO_NOISY
+    assert np.all(np.array(outputs(res.x)) <= upper)
+    assert "All outputs hold with probability" in res.message
+    assert np.abs(res.x).max() < 100.0
+
+
 def test_a_run_that_cannot_become_feasible_says_which_output_is_in_the_way_and_how_far():
     both = [Simulated(upper=10.0, name="mass"), Simulated(upper=0.5, name="ring")]
     res = zolal.minimize(lambda x: (x[0], [x[0], x @ x + 1.0]), [2.0, 1.0], constraints=both, rng=0, maxfev=200)

@@ -11,7 +11,6 @@ from zolal.solvers.auto.across import Across
 from zolal.solvers.auto.plan import Here, multiplier_errors
 from zolal.solvers.auto.reported import OutputRow, Reported
 from zolal.solvers.auto.state import ModelledState
-from zolal.solvers.auto.step import Model
 from zolal.solvers.auto.terrain import Terrain
 from zolal.solvers.base import Candidate, Certified, Reports
 
@@ -26,15 +25,14 @@ def answer(state: ModelledState, terrain: Terrain) -> np.ndarray:
     """
     belief = state.belief
     assert belief is not None
-    if state.is_hidden or (belief.is_flat and not state.fallen > 0.0):
+    if (state.is_hidden and state.reported is None) or (belief.is_flat and not state.fallen > 0.0):
         return state.first_point
     if state.is_exact or state.has_missed:
         return belief.centre
     covered = min(state.radius, course.longest_look(state))
     for _ in range(TIGHTENINGS):
         here = course.here(state, terrain, state.gradient_size * state.typical_unit)
-        model = Model(belief.centre, here.slope.gradient, belief.hessian)
-        step = course.stepped(state, terrain, model, here.rows, covered).step
+        step = course.stepped(state, terrain, course.model(state, here), here.rows, covered).step
         found = step.point if step.gain > 0.0 and _is_better(state, step.point) else belief.centre
         if state.reported is None or (tighter := state.reported.tightened(found)) is None:
             break

@@ -32,6 +32,14 @@ def here(state: ModelledState, terrain: Terrain, largest: float = math.inf) -> H
     return Here.at(whole, whole.rows(belief.centre), belief, state.radius, largest, state.surprise, reported=reported)
 
 
+def model(state: ModelledState, here: Here) -> Model:
+    """That of f at the centre; of nothing where f says nothing and outputs are what matters."""
+    assert state.belief is not None
+    if state.is_aimless:
+        return Model(here.centre, 0.0 * here.centre, np.zeros_like(state.belief.hessian))
+    return Model(here.centre, here.slope.gradient, state.belief.hessian)
+
+
 def stepped(state: ModelledState, terrain: Terrain, model: Model, rows: Linearization, radius: float) -> Stepped:
     """The step of a radius. With outputs its gain is that of the merit, at prices at which coming nearer to their bounds pays.
 

@@ -170,12 +170,11 @@ class Modelled(Solver[ModelledState]):
             return self._any_look(state, terrain, here) or self._stuck(state, belief.centre)
         if state.gradient_size == 0.0 and len(belief.values) > belief.dimension * (1 if state.is_exact else CONSTANTS.noisy_looks):
             state = self._sized(state)
-        aimless = state.reported is not None and belief.is_flat and len(belief.values) > belief.dimension  # only the outputs matter
         looked_enough = not state.is_exact and state.looks >= CONSTANTS.noisy_looks * belief.dimension
-        ignorant = not aimless and here.slope.error**2 > CONSTANTS.ignorance * here.slope.stationarity**2
+        ignorant = not state.is_aimless and here.slope.error**2 > CONSTANTS.ignorance * here.slope.stationarity**2
         if ignorant and not looked_enough and not self._seems_small(state) and (look := self._look(state, terrain, here)):
             return look
-        model = Model(here.centre, here.slope.gradient, belief.hessian)
+        model = course.model(state, here)
         state, step = course.stepped(state, terrain, model, here.rows, state.radius)
         gain = self._hope(state, terrain, model, here.rows, step.gain)
         state = state.but(gain=gain, gradient_size=max(state.gradient_size, self._size_here(state, belief)))
@@ -319,7 +318,7 @@ class Modelled(Solver[ModelledState]):
             return None
         root = math.sqrt(len(state.units))
         if state.radius > CONSTANTS.farthest * root:
-            if state.is_hidden:
+            if state.is_hidden and state.reported is None:
                 return Status.TOO_NOISY
             if state.belief.is_flat or state.belief.is_plateau:
                 return Status.STALLED if state.fallen > 0.0 else Status.NO_REACTION

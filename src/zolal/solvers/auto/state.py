@@ -158,12 +158,21 @@ class ModelledState(State):
 
     @property
     def is_hidden(self) -> bool:
-        """Whether all values, near and far, differ by no more than noise does."""
+        """Whether all values of f, near and far, differ by no more than noise does."""
         belief = self.belief
-        if belief is None or self.reported is not None or belief.is_exact or len(belief.values) <= 2 * belief.dimension:
+        if belief is None or belief.is_exact or len(belief.values) <= 2 * belief.dimension:
             return False
         most = (1.0 + CONSTANTS.hidden / math.sqrt(2.0 * len(belief.values))) * belief.noise  # a spread of N values is known to 1/sqrt(2N)
-        return float(np.std(belief.values)) <= most and not self.has_fallen
+        return float(np.std(belief.values)) <= most and not (self.reported is None and self.has_fallen)
+
+    @property
+    def is_aimless(self) -> bool:
+        """Whether outputs are all that matters: f has been the same wherever it was evaluated, or noise hides what it changes by."""
+        belief = self.belief
+        if belief is None or self.reported is None:
+            return False
+        far = CONSTANTS.longest_look * self.radius >= CONSTANTS.farthest_look * math.sqrt(len(self.units))  # as far as looks may go
+        return (far and self.is_hidden) or (belief.is_flat and len(belief.values) > belief.dimension)
 
     @property
     def is_exact(self) -> bool:
@@ -173,13 +182,17 @@ class ModelledState(State):
 
     @property
     def best_radius(self) -> float:
-        """How far a look goes that says most of what is noisy; an output that is straight asks for no end of it, and gets a few lengths."""
+        """How far a look goes that says most of what is noisy.
+
+        An output that is straight asks for no end of it, as does f where noise hides it, and gets a few lengths.
+        """
         assert self.belief is not None
         if self.reported is None:
             return self.belief.best_radius()
         most = CONSTANTS.farthest_look * max(norm(self.belief.centre - self.first_point), math.sqrt(len(self.units)))
         outputs = min(self.reported.best_radius(), most)
-        return outputs if self.belief.is_exact and outputs else max(self.belief.best_radius(), outputs)
+        own = min(self.belief.best_radius(), most) if self.is_aimless else self.belief.best_radius()
+        return outputs if self.belief.is_exact and outputs else max(own, outputs)
 
     @property
     def residual(self) -> float:
