@@ -38,7 +38,7 @@ FACTS = _trial.Facts(9, 1, start=1.0, best=0.0, moved=0.0)
 def of_fields(field):
     """References and runs on every problem of a collection."""
     yield from ((task, FACTS) for task in field.references())
-    yield from ((task, _trial.Verdict(history=[(5, 0.0)], **ENDED)) for name in field.names for task in field.tasks(name, FACTS))
+    yield from ((task, _trial.Verdict(history=[(5, 0.0, 0.0)], **ENDED)) for name in field.names for task in field.tasks(name, FACTS))
 
 
 def outcomes(name):

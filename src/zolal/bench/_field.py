@@ -69,8 +69,12 @@ class Run:
         return self.outcome if isinstance(self.outcome, Verdict) else None
 
     def solved(self, accuracy: float) -> int | None:
-        """The evaluation at which a feasible point had f(x) <= best + accuracy (start - best)."""
-        return self.verdict.first(self.best + accuracy * (self.start - self.best)) if self.verdict else None
+        """The evaluation at which a point had f(x) <= best + accuracy (start - best), and no violation.
+
+        Where outputs have noise, one may be violated by as much as that, but by no more than the accuracy: who violates gains.
+        """
+        allowed = min(self.level, accuracy)
+        return self.verdict.first(self.best + accuracy * (self.start - self.best), allowed) if self.verdict else None
 
     def seconds(self, limit: float) -> float:
         """What it took, or the limit of its time where there was no answer."""

@@ -51,13 +51,16 @@ class Ended:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Verdict(Ended):
-    """The same with the history: (evaluation, exact value) at each feasible point that is better than all before."""
+    """The same with the history: (evaluation, exact value, violation) at each point that has less of one or the other than all before.
 
-    history: list[tuple[int, float]]
+    A violation that counts as none is 0.
+    """
 
-    def first(self, goal: float) -> int | None:
-        """The evaluation at which a feasible point had f(x) <= goal."""
-        return next((count for count, value in self.history if value <= goal), None)
+    history: list[tuple[int, float, float]]
+
+    def first(self, goal: float, allowed: float = 0.0) -> int | None:
+        """The evaluation at which a point had f(x) <= goal with no more violation than is allowed."""
+        return next((count for count, value, violation in self.history if value <= goal and violation <= allowed), None)
 
 
 def find(collection: str, name: str, letters: str) -> Given:
@@ -114,8 +117,8 @@ def _measure_blind(given: Given, trial: "Trial", method: str, level: float, seed
 class Trial:
     """The objective of one run.
 
-    history: (evaluation, exact value) at each feasible point that is better than all before. least: the same at tightly feasible points,
-    which others may be measured by. inside: seconds spent in here, which are not the method's.
+    history: as in `Verdict`. feasible: the most violation that is written down. best: the least exact value without violation. least:
+    the same at tightly feasible points, which others may be measured by. inside: seconds spent in here, which are not the method's.
     """
 
     def __init__(
@@ -132,7 +135,7 @@ class Trial:
         self.given, self.noise, self.span, self.budget = given, noise, span, budget
         self.rng = np.random.default_rng([seed, 0xB1])
         self.count, self.inside, self.late = 0, 0.0, False
-        self.history: list[tuple[int, float]] = []
+        self.history: list[tuple[int, float, float]] = []
         self.best = self.least = math.inf
         self.started = time.perf_counter()
         self.seconds = seconds
@@ -155,10 +158,12 @@ class Trial:
         violation = self.given.violation(x)
         if violation <= TIGHT:
             self.least = min(self.least, value)
-        if violation <= self.feasible and value < self.best:
-            if not self.history or value < self.history[-1][1] - KEPT * self.span:
-                self.history.append((self.count, value))
-            self.best = value
+        violation = violation if violation > FEASIBLE else 0.0
+        if violation > self.feasible:
+            return
+        if not any(other <= value + KEPT * self.span and less <= violation for _, other, less in self.history):
+            self.history.append((self.count, value, violation))
+        self.best = min(self.best, value) if violation == 0.0 else self.best
 
     def judge(self, x: Array) -> None:
         """Let a point count that was not evaluated: the one that a user would get now."""

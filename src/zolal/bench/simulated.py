@@ -100,8 +100,8 @@ def _lead(grid: Grid, found: Outcome) -> list[str]:
         "all constraint rows; bounds are known. Nobody has a derivative, and nobody is told which rows are linear. "
         f"{PER_VARIABLE} (n + 1) evaluations; Gaussian noise of {levels}: of the range for f, of the scale of its row for an output; "
         f"seeds: {grid.seeds}; {grid.seconds:g} s per run, one thread.",
-        f"Feasible: no violation above {FEASIBLE:g}, or above the noise level where there is noise, in the scales of `cutest`; range, "
-        "references and judgement as there. So with noise a point may count that gains by a small violation; that is the same for all. "
+        f"Feasible: no violation above {FEASIBLE:g} in the scales of `cutest`; with noise, none above its level and above the accuracy "
+        "that is asked for, since who violates gains by that. Range, references and judgement as there. "
         "auto is asked for confidence 0.5, the others have no such wish. pycma and NOMAD (its progressive barrier) know inequalities alone "
         "and get all rows with half of what counts as feasible to spare; COBYQA and COBYLA get rows as they are. Whoever asks for f and "
         "rows by themselves pays once per point.",

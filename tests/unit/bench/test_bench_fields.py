@@ -99,8 +99,19 @@ def test_a_trial_counts_judges_and_ends():
     with pytest.raises(SpentError):
         trial(points[0])
     found = trial.verdict(np.full(2, -0.6))
-    assert found.history == [(2, 0.0), (4, -1.0), (4, pytest.approx(-1.2))]
+    assert found.history == [(2, 0.0, 0.0), (4, -1.0, 0.0), (4, pytest.approx(-1.2), 0.0)]
     assert (found.evaluations, found.least, found.late) == (4, pytest.approx(-1.2), False)
+
+
+def test_a_trial_keeps_points_that_gain_by_a_violation_beside_those_that_do_not():
+    """f = x1 + x2 in a disc; nothing is kept that is worse in both than another."""
+    trial = Trial(disc(), 0.0, 1.0, 9, 0, 60.0, feasible=0.05)
+    for value in (-0.5, -0.72, -0.71, -0.9, -0.6, -0.715):
+        trial(np.full(2, value))
+    found = [(count, value, round(violation, 3)) for count, value, violation in trial.history]
+    assert found == [(1, -1.0, 0.0), (2, -1.44, 0.009), (3, -1.42, 0.002), (5, -1.2, 0.0), (6, -1.43, 0.006)]
+    verdict = trial.verdict(np.zeros(2))
+    assert [verdict.first(-1.1), verdict.first(-1.3, 0.005), verdict.first(-1.3, 0.1), verdict.first(-1.3)] == [5, 3, 2, None]
 
 
 def test_a_trial_answers_nothing_after_its_time():
@@ -164,7 +175,7 @@ def test_a_fixed_variable_is_taken_out():
 
 
 def verdict(counts, least=0.0):
-    history = list(zip(counts, (0.5, 1e-2, 1e-3, 1e-5), strict=False))
+    history = [(count, value, 0.0) for count, value in zip(counts, (0.5, 1e-2, 1e-3, 1e-5), strict=False)]
     return Verdict(evaluations=50, history=history, least=least, value=0.0, violation=0.0, overhead=1e-3, seconds=1.0, late=False)
 
 

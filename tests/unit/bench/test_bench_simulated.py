@@ -61,7 +61,7 @@ def test_every_method_gets_to_the_solution_or_near_it(method):
     asked = simulator(disc(), budget=400, feasible=0.05)
     x = BLIND_METHODS[method](asked, 0.0, 0)
     assert asked.trial.count <= 400
-    assert asked.trial.best <= -math.sqrt(2.0) + 0.1
+    assert min(value for _, value, _ in asked.trial.history) <= -math.sqrt(2.0) + 0.1
     assert disc().violation(np.asarray(x)) <= 0.1
 
 
@@ -90,7 +90,14 @@ def verdict(*history):
     """Found at these evaluations: f = 1, 0.5e-2, 0.5e-3, ..."""
     values = (1.0, 0.5e-2, 0.5e-3, 0.5e-5)
     ended = dict(evaluations=50, least=None, value=0.0, violation=0.0, overhead=0.0, seconds=1.0, late=False)
-    return Verdict(history=list(zip(history, values, strict=False)), **ended)
+    return Verdict(history=[(count, value, 0.0) for count, value in zip(history, values, strict=False)], **ended)
+
+
+def test_who_violates_more_than_the_accuracy_has_not_solved():
+    gained = replace(verdict(), history=[(7, -0.1, 5e-3)])
+    run = Run("auto", "P", 4, 1e-2, 0, 1.0, 0.0, gained)
+    assert [run.solved(accuracy) for accuracy in (1e-2, 1e-3, 1e-5)] == [7, None, None]
+    assert replace(run, level=1e-3).solved(1e-2) is None
 
 
 def run_of(method, problem, *history, level=0.0):
