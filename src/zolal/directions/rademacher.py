@@ -3,7 +3,7 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from zolal._array import Array, is_numpy, like, namespace, to_numpy
+from zolal._array import Array, is_numpy, like, namespace, to_numpy, zeros
 from zolal.directions import _device
 from zolal.directions._hashing import hashed_words
 from zolal.directions.base import Directions
@@ -16,13 +16,15 @@ WORD, HALF_WORD = 64, 32  # directions per hashed word and per half of it
 class Rademacher(Directions):
     """u_i = +1 or -1 with equal probability: bit j of a hashed 64-bit word per coordinate, so one word serves 64 directions.
 
-    The word is two independent 32-bit halves. On NumPy arrays compiled kernels do the work; elsewhere the same words are
-    made with the array API. Both give the same directions to the bit.
+    The word is two independent 32-bit halves. On NumPy arrays and on a GPU compiled kernels do the work; elsewhere the same
+    words are made with the array API. All give the same directions to the bit.
     """
 
     kind: ClassVar[str] = "rademacher"
 
     def row(self, j: int, reference: Array) -> Array:
+        if _device.has_kernels(reference):
+            return self.shift(zeros(self.dimension, reference), 1.0, j)
         xp = namespace(reference)
         bits = (self._half(j, reference) >> (j % 32)) & 1
         return xp.astype(2 * bits - 1, reference.dtype)

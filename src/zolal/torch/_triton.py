@@ -76,7 +76,7 @@ def _sign(bits, j, size, WIDE: tl.constexpr):
     if WIDE == tl.float64:  # noqa: SIM300 (Triton knows WIDE when it compiles)
         signed = tl.where(((bits >> j) & 1) != 0, size, -size)
     else:
-        minus = ~(bits << (31 - j)) & 0x80000000
+        minus = ((bits << (31 - j)) & 0x80000000) ^ 0x80000000
         signed = (tl.full([1], size, tl.float32).to(tl.uint32, bitcast=True) ^ minus).to(tl.float32, bitcast=True)
     return signed
 

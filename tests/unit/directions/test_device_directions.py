@@ -32,6 +32,7 @@ def check(device):
                 assert (to_numpy(found) == single + np.float32(scale) * directions.row(j, single)).all(), (kind, d, j)
             combined = directions.combine(torch.tensor(weights, device=device))
             if kind is Rademacher:
+                assert (to_numpy(directions.row(5, tensor)) == directions.row(5, x)).all()
                 assert (to_numpy(combined) == directions.combine(weights)).all()
             np.testing.assert_allclose(to_numpy(combined), directions.combine(weights), atol=1e-12 * d)
             np.testing.assert_allclose(to_numpy(directions.dot(tensor)), directions.dot(x), atol=1e-12 * d)
