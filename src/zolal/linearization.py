@@ -53,7 +53,8 @@ class Linearization:
             return np.inf
         excess = np.abs(self.excess(value))
         rounding = 4.0 * EPS * np.abs(value - excess)
-        return float(np.linalg.norm(np.where(excess > rounding, excess, 0.0) / self.lengths))
+        with np.errstate(over="ignore"):  # a row that hardly reacts may be farther than numbers go
+            return float(np.linalg.norm(np.where(excess > rounding, excess, 0.0) / self.lengths))
 
     def only(self, chosen: np.ndarray) -> "Linearization":
         """Some of the rows."""

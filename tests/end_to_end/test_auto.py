@@ -302,3 +302,11 @@ def test_multipliers_under_sampled_noise_are_those_of_the_point(seed):
     active = problem.equalities(res.x).signed_jacobian(res.x)[:2]  # budget and volume
     best = np.linalg.lstsq(active.T, -gradient, rcond=None)[0]
     np.testing.assert_allclose(res.multipliers[:2], best, atol=3.0)  # three standard deviations over seeds
+
+
+def test_samples_that_shift_all_values_alike_are_no_hindrance():
+    """Slopes are exact then; values of two samples are not to be compared."""
+    found = minimize(
+        lambda x, s: np.sum((x - 2.0) ** 2) + s, np.full(4, 0.1), sample=lambda rng: 0.1 * rng.standard_normal(), maxfev=2000, rng=0
+    )
+    np.testing.assert_allclose(found.x, 2.0, atol=1e-3)

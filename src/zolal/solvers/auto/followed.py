@@ -86,12 +86,14 @@ class Followed:
     def beside(self, other: "Followed") -> "Followed":
         """What both know of the point of the first: values by the inverse of their variances, slopes of whoever knows them better."""
         back = other.carried(self.located)
-        share = np.where(np.isfinite(back.variances), self.variances / np.maximum(self.variances + back.variances, 1e-300), 0.0)
+        unknown = np.isinf(self.variances)
+        own = np.where(unknown, 1.0, self.variances)
+        share = np.where(unknown, 1.0, own / np.maximum(own + back.variances, 1e-300))
         better = [_open(mine) <= _open(theirs) for mine, theirs in zip(self.filters, back.filters, strict=True)]
         return replace(
             back,
             values=self.values + share * (back.values - self.values),
-            variances=(1.0 - share) * self.variances,
+            variances=np.where(unknown, back.variances, (1.0 - share) * own),
             gradients=tuple(pair[not first] for pair, first in zip(zip(self.gradients, back.gradients, strict=True), better, strict=True)),
             filters=tuple(pair[not first] for pair, first in zip(zip(self.filters, back.filters, strict=True), better, strict=True)),
         )

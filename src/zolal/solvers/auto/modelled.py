@@ -207,9 +207,9 @@ class Modelled(Solver[ModelledState]):
         return (belief.is_flat and len(belief.values) > 1) or belief.is_plateau
 
     def _asks_for_noise(self, state: ModelledState) -> bool:
-        """Whether it is time to evaluate the centre again, before a step that gains little does: where noise may have made one fail.
+        """Whether noise may have made a step fail, so that the centre is evaluated again at once; else a step that gains little asks.
 
-        With many variables that is at once, since it matters to where the first looks go, of which there are many.
+        With many variables it is asked at the start, since noise matters to where the first looks go, of which there are many.
         """
         matters = state.has_failed or len(state.units) >= CONSTANTS.many_variables
         return self._may_repeat(state) and matters

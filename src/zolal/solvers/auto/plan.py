@@ -213,9 +213,9 @@ def looked_at(
     """The point to look at: where the covariance is largest, within all that is known exactly.
 
     What a look can tell is the slope along the way that the constraints leave of it, so that is what counts; None where they leave none.
-    fresh: random numbers, whose signs say on which side. reach: how far to look. downwards: on the side that descends instead. seen:
-    where exact values are known. Beside them another one would tell little, whatever the model makes of it, which takes what it misses
-    for independent; so where every look leads to one place, as in a corner, the next one goes less far.
+    fresh: random numbers, which choose among directions that are known equally little. reach: how far to look. downwards: on the side that
+    descends instead. seen: where exact values are known. Beside them another one would tell little, whatever the model makes of it, which
+    takes what it misses for independent; so where every look leads to one place, as in a corner, the next one goes less far.
     """
     t, largest = _least_known(covariance, fresh)
     if downwards and float(here.slope.gradient @ t) > 0.0:

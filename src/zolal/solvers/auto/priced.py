@@ -26,8 +26,10 @@ from zolal.solvers.auto.followed import Followed
 from zolal.solvers.auto.slopes import Slopes, SlopesState
 from zolal.solvers.auto.slopes.additive import Additive
 from zolal.solvers.auto.slopes.constants import CONSTANTS
-from zolal.solvers.auto.slopes.phases import FirstLook, Running
+from zolal.solvers.auto.slopes.lost import lacks_values
+from zolal.solvers.auto.slopes.phases import FirstLook, Running, SampleLook
 from zolal.solvers.auto.slopes.points import Anchor
+from zolal.solvers.auto.slopes.sampled import Sampled
 from zolal.solvers.auto.slopes.step import Stepper
 from zolal.solvers.base import Candidate, Certified, Reports, Solver, State, once_per_state
 
@@ -83,8 +85,8 @@ class Prices:
         length, means = math.sqrt(float(np.mean(lengths[lengths > 0.0] ** 2))), np.mean(outputs, axis=0)
         gaps = np.minimum(np.abs(means - lower), np.abs(means - upper))
         slopes = np.maximum(np.std(outputs, axis=0) / length, np.where(np.isfinite(gaps), gaps, 0.0) / size)
-        slope = float(np.std(values)) / length
-        return replace(self, penalties=max(slope, 1e-300) / (np.maximum(slopes, 1e-300) ** 2 * REACH * size))
+        slope = float(np.std(values)) / length or 1.0  # an f that is flat has no price of its own
+        return replace(self, penalties=slope / (np.where(slopes > 0.0, slopes, slope) ** 2 * REACH * size))
 
     def are_due(self, dimension: int) -> bool:
         """Whether slopes have had time to bring x where L is least."""
@@ -202,11 +204,15 @@ class Priced(Solver[PricedState]):
         rows = np.where(there[:, None], rows, np.nan)
         if not prices.penalties.all() and there.all() and self._tells_slopes(inner, survey, rows):
             prices = prices.first(survey, rows[:, 0], rows[:, 1:], inner.scale, *targets)
-        followed = state.followed.heard(survey, rows[:, 1:], inner.noise, isinstance(inner.phase, Running))
+        tells = isinstance(inner.phase, Running) and not lacks_values(survey, rows[:, 0])
+        followed = state.followed.heard(survey, rows[:, 1:], inner.noise, tells)
         pull = Pull.of(followed, prices.slopes(followed.values, *targets))
-        around = followed.straightened(rows[:, 1:], np.array([probe.length for probe in survey.probes])) - followed.values
-        straight = prices.added(followed.values, *targets) + around @ pull.weights
-        inner, before = self.slopes.tell(state.pull.replaced(inner, pull), _seen_apart(inner, rows, rows[:, 0] + straight)), inner.anchor
+        if isinstance(inner.phase, Running) and isinstance(inner.noise, Sampled):  # one sample, so that its noise is in all of them alike
+            added = prices.added(followed.values + rows[:, 1:] - rows[0, 1:], *targets)
+        else:
+            around = followed.straightened(rows[:, 1:], np.array([probe.length for probe in survey.probes])) - followed.values
+            added = prices.added(followed.values, *targets) + around @ pull.weights
+        inner, before = self.slopes.tell(state.pull.replaced(inner, pull), _seen_apart(inner, rows, rows[:, 0] + added)), inner.anchor
         prices = replace(prices, evaluations=prices.evaluations + len(rows), steps=prices.steps + 1)
         told = self._state(inner, prices, followed, pull, state.k + 1)
         if inner.anchor is None or inner.move is None:
@@ -225,11 +231,14 @@ class Priced(Solver[PricedState]):
         return replace(state, inner=replace(state.inner, anchor=anchor, start=None, pace=pace), prices=prices)
 
     def _stepped_anew(self, state: PricedState, targets: Interval) -> PricedState:
-        """With the next step from where the last one began, along the gradient of L there."""
+        """With the next step from where the last one began, along the gradient of L there.
+
+        Not along a sparse estimate, which is made of slopes that were measured at other prices.
+        """
         pull = Pull.of(state.followed, state.prices.slopes(state.followed.values, *targets))
         inner = state.pull.replaced(state.inner, pull)
         assert inner.anchor is not None
-        inner = self.slopes.stepped(inner, inner.anchor, inner.estimate.leading)
+        inner = self.slopes.stepped(inner, inner.anchor, inner.estimate.gradient)
         return self._state(inner, state.prices, state.followed, pull, state.k)
 
     @staticmethod
@@ -252,17 +261,19 @@ class Priced(Solver[PricedState]):
         inner, form = state.inner, state.form
         found, step_size = self.slopes.output(inner), inner.pace.step_size
         x = y = form.variables(found.z)
-        if not step_size or not state.followed.linearized(x, *self._targets(state)).violation:
+        targets = self._targets(state)
+        violation = state.followed.linearized(x, *targets).violation
+        if not step_size or not violation:
             return found
         slope, stepper = inner.estimate.gradient - state.pull.gradient, Stepper(form, self.mirror, inner.scale)
         problem = Subproblem(self.mirror, form.problem.region, form.problem.regularizer, x, slope, step_size)
         multipliers = np.append(np.zeros(form.equalities.num_rows), state.pull.weights)
         for _ in range(LINEARIZATIONS):
-            rows, lengths = form.linearization(y).with_rows(state.followed.linearized(y, *self._targets(state))).scaled(inner.scale)
+            rows, lengths = form.linearization(y).with_rows(state.followed.linearized(y, *targets)).scaled()
             rows = rows.at(rows.value + to_numpy(namespace(x).matmul(rows.jacobian, x - y)))
             y = kept_curvature_step(problem, rows, multipliers * lengths, CONSTANTS.penalty / step_size).x
             y, _ = stepper.restored(form.problem.region.clipped(y))
-        return found._replace(z=form.start(y))
+        return found._replace(z=form.start(y)) if state.followed.linearized(y, *targets).violation < violation else found
 
     def measures_at(self, state: PricedState) -> tuple[MirrorMap, float]:
         return self.slopes.measures_at(state.inner)
@@ -305,7 +316,8 @@ def _kept(inner: SlopesState) -> Array:
 
 
 def _seen_apart(inner: SlopesState, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The values, where noise in any output is noise in L: at the first look L is f alone, which may have none."""
-    if isinstance(inner.phase, FirstLook) and (rows[0] != rows[1]).any() and values[0] == values[1]:
-        values[1] = math.nextafter(values[1], math.inf)
+    """The values, where noise in any output is noise in L: at the first looks L is f alone, which may have none."""
+    again = {FirstLook: 1, SampleLook: 2}.get(type(inner.phase))  # the row that has the first one's point once more
+    if again is not None and (rows[0] != rows[again]).any() and values[0] == values[again]:
+        values[again] = math.nextafter(values[again], math.inf)
     return values

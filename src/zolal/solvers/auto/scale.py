@@ -3,6 +3,7 @@
 import numpy as np
 
 ALIKE = 100.0  # the ratio of large to small |x0| up to which variables are taken to be of one kind
+SAME = 1e-9  # by which widths may differ that are meant to be equal
 NARROW, WIDE = 2.0, 1e-3  # a bounded variable's unit is its width or 2 |x0|, whichever is less, and at least a thousandth of the width
 
 
@@ -28,7 +29,7 @@ def _shares(sizes: np.ndarray, widths: np.ndarray) -> np.ndarray:
     """
     ratios = np.zeros_like(sizes)
     for width in np.unique(widths):
-        kind = widths == width
+        kind = np.abs(widths - width) <= SAME * width
         ratios[kind] = _sizes(sizes[kind]) / width if sizes[kind].any() else 0.0
     shares = np.clip(NARROW * ratios, WIDE, 1.0)
     told = ratios > 0.0

@@ -74,10 +74,9 @@ class Stepper:
         """
         u, multipliers = model.centre if start is None else start, np.zeros(len(rows.value)) if prices is None else prices
         gain = -model.change(u) if start is not None else 0.0
-        allowed = 1.01 * rows.distance(rows.value)
+        allowed, held = 1.01 * rows.distance(rows.value), rows.are_equalities
         for _ in range(ROUNDS):
             try:
-                held = rows.are_equalities | (multipliers != 0.0)
                 found, convex = self._programme(model, u, rows, bend + self.terrain.bend(multipliers), radius, held)
             except LinAlgError:  # numbers so large or small that no factor exists: there is no step to be had from them
                 break
@@ -88,7 +87,7 @@ class Stepper:
             if trial is None:
                 break
             after, value, gained = trial
-            multipliers = found.multipliers
+            multipliers, held = found.multipliers, rows.are_equalities | (found.multipliers != 0.0)
             bent = _curved(rows, value, after - u)
             if bent:
                 try:

@@ -100,3 +100,13 @@ def test_the_pull_is_the_gradient_of_the_weighted_outputs(rng):
     gradients = tuple(rng.standard_normal((2, D)))
     followed = replace(Followed.start(2, np.zeros(D)), gradients=gradients)
     assert_allclose(followed.pull(np.array([2.0, -0.5])), 2.0 * gradients[0] - 0.5 * gradients[1])
+
+
+def test_what_one_knows_and_the_other_does_not_is_taken_over(rng):
+    x = rng.standard_normal(D)
+    nothing = Followed.start(1, x)
+    known = told(nothing, batch(Exact(), x, 0), Exact(), lambda z: 2.0 + z[0])
+    for both in (nothing.beside(known), known.beside(nothing)):
+        assert both.values[0] == pytest.approx(2.0 + x[0])
+        assert both.variances[0] == known.variances[0]
+    assert nothing.beside(nothing).variances[0] == np.inf

@@ -153,3 +153,77 @@ def test_noise_in_outputs_alone_is_seen_where_f_has_none():
     rows[1, 1] = 0.1
     assert isinstance(solver.tell(state, rows).inner.phase, NoiseLook)
     assert not isinstance(exact, NoiseLook)
+
+
+def distance(x):
+    return float(np.sum((x - 2.0) ** 2))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("tilt", [0.0, 1.0])
+def test_samples_go_with_outputs_and_a_regularizer(tilt, seed):
+    """One sample shifts the output, and with a tilt changes slopes of f. min |x - 2|^2 + |x|_1/100 with x_0 <= 1 is 1.07."""
+    res = zolal.minimize(
+        lambda x, s: (distance(x) + tilt * s * x[0], [x[0] + s]),
+        np.full(4, 0.1),
+        constraints=[Simulated(upper=1.0)],
+        regularizer=zolal.regularizers.L1(0.01),
+        sample=lambda rng: 0.1 * rng.standard_normal(),
+        maxfev=2_000,
+        rng=seed,
+    )
+    assert res.x[0] <= 1.0
+    assert distance(res.x) + 0.01 * np.abs(res.x).sum() == pytest.approx(1.07, abs=0.2)
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_a_row_far_beyond_its_bound_still_counts_where_the_answer_is_made(d):
+    res = zolal.minimize(
+        lambda x: (distance(x), [x[0]]),
+        np.full(d, 0.1),
+        constraints=[Simulated(upper=1.0)],
+        regularizer=zolal.regularizers.L1(0.01),
+        maxfev=100,
+        rng=0,
+    )
+    assert res.x[0] == pytest.approx(1.0, abs=1e-3)
+
+
+def test_an_output_that_is_flat_at_its_bound_has_a_price():
+    res = zolal.minimize(
+        lambda x: (distance(x), [max(0.0, x[0] - 1.0)]),
+        np.zeros(5),
+        constraints=[Simulated(upper=0.0)],
+        regularizer=zolal.regularizers.L1(0.01),
+        maxfev=300,
+        rng=0,
+    )
+    assert res.x[0] == pytest.approx(1.0, abs=1e-2)
+    assert distance(res.x) == pytest.approx(1.0, rel=0.02)
+
+
+def test_a_constant_objective_asks_for_any_point_where_outputs_hold():
+    res = zolal.minimize(
+        lambda x: (1.0, [x.sum()]),
+        np.zeros(5),
+        constraints=[Simulated(lower=1.0)],
+        regularizer=zolal.regularizers.L1(1e-4),
+        maxfev=300,
+        rng=0,
+    )
+    assert res.x.sum() >= 1.0 - 1e-6
+
+
+@pytest.mark.filterwarnings("error")
+def test_points_without_outputs_make_no_warning():
+    rng = np.random.default_rng(0)
+    res = zolal.minimize(
+        lambda x: (distance(x) + 0.01 * rng.normal(), [np.nan if x[0] > 1.2 else x.sum() + 0.01 * rng.normal()]),
+        np.zeros(4),
+        constraints=[Simulated(upper=3.0)],
+        regularizer=zolal.regularizers.L1(0.01),
+        maxfev=600,
+        on_error="skip",
+        rng=0,
+    )
+    assert res.x.sum() <= 3.05

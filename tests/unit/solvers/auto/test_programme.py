@@ -151,3 +151,9 @@ def test_distances_ignore_what_is_rounding_and_see_what_is_not_finite():
     assert rows.distance(np.array([1e6 * (1 + 2e-16)])) == 0.0
     assert rows.distance(np.array([1e6 + 4.0])) == pytest.approx(2.0)
     assert rows.distance(np.array([np.nan])) == np.inf
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_row_that_hardly_reacts_is_farther_than_numbers_go():
+    row = Linearization(np.ones(1), np.full((1, 2), 1e-155), np.full(1, -np.inf), np.zeros(1))
+    assert row.distance(row.value) == np.inf

@@ -79,3 +79,7 @@ def test_variables_with_bounds_of_one_width_have_one_unit():
 
 def test_a_kind_whose_starts_differ_by_orders_keeps_them_apart():
     assert_allclose(of([1.0, 1e3], [0.0, 0.0], [1e4, 1e4]), [10.0, 2e3])
+
+
+def test_widths_that_rounding_tells_apart_are_one_kind():
+    assert_allclose(of([0.01, 0.2], [0.0, 0.1], [0.2, 0.3]), [0.2, 0.2])

@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 from zolal import Constraint, Problem
 from zolal.problem import SlackForm
 from zolal.sets import Box, WholeSpace
+from zolal.solvers.auto.reported import OutputRow
 from zolal.solvers.auto.step import Model, Stepper
 from zolal.solvers.auto.terrain import Terrain
 
@@ -162,3 +163,16 @@ def test_curvature_across_a_row_that_holds_the_step_does_not_shorten_it():
     model, normal = Model(centre, hessian @ start, hessian), np.array([2.5, 10.0]) / np.hypot(2.5, 10.0)
     step = Stepper(terrain).minimiser(model, terrain.rows(centre), 100.0, -150.0 * np.outer(normal, normal))
     assert_allclose(terrain.outward(step.point), [np.sqrt(250.0), np.sqrt(2.5)], rtol=0.02)
+
+
+@pytest.mark.parametrize("price", [0.0, 0.2, 5.0])
+def test_an_output_that_had_a_price_does_not_hold_a_step_that_stays_away_from_it(price):
+    """min -u_0 - u_1 + |u|^2/2 with u_0 <= 0.8, from 0, is at (0.8, 1) with the multiplier 0.2, whatever that was before."""
+    start = np.zeros(2)
+    problem = Problem(lambda x: 0.0, 2)
+    terrain = Terrain.of(SlackForm(problem, problem.equalities(start)), np.ones(2), start)
+    terrain = terrain.with_outputs((OutputRow(start, 0.0, np.array([1.0, 0.0]), np.zeros((2, 2)), -np.inf, 0.8),))
+    model = Model(start, np.array([-1.0, -1.0]), np.eye(2))
+    step = Stepper(terrain).minimiser(model, terrain.rows(start), 10.0, np.zeros((2, 2)), prices=np.array([price]))
+    assert_allclose(step.point, [0.8, 1.0], atol=1e-9)
+    assert_allclose(step.multipliers, [0.2], atol=1e-9)

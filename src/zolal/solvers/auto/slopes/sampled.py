@@ -36,10 +36,11 @@ class Sampled(Noise):
 
     @classmethod
     def first_read(cls, values: np.ndarray, length: float) -> Noise:
-        """The variance of a slope over the samples; without any the values are exact."""
+        """The variance of a slope over the samples; where they change nothing, not even a value, the values are exact."""
         slopes = (values[1::2] - values[0::2]).reshape(-1, 2) / length
         variance = float(np.nanmean((slopes[:, 0] - slopes[:, 1]) ** 2)) / 2.0
-        return cls(variance, float(len(slopes))) if variance > 0.0 else Exact()
+        is_exact = variance == 0.0 and not np.nanmax(values[0::2]) > np.nanmin(values[0::2])
+        return Exact() if is_exact else cls(variance, float(len(slopes)))
 
     @staticmethod
     def repeated(slopes: np.ndarray, before: np.ndarray) -> float | None:
