@@ -227,7 +227,8 @@ class Priced(Solver[PricedState]):
         """Slopes of another L: where the last step began it has another value, and nothing is known of its curvature."""
         prices, outputs = state.prices.updated(state.followed, *targets), state.followed.values
         change = float(prices.added(outputs, *targets) - state.prices.added(outputs, *targets))
-        anchor, pace = anchor._replace(value=anchor.value + change), state.inner.pace._replace(curvature=0.0)
+        value = 0.0 if isinstance(state.inner.noise, Sampled) else anchor.value + change  # of samples it is a difference from the start
+        anchor, pace = anchor._replace(value=value), state.inner.pace._replace(curvature=0.0)
         return replace(state, inner=replace(state.inner, anchor=anchor, start=None, pace=pace), prices=prices)
 
     def _stepped_anew(self, state: PricedState, targets: Interval) -> PricedState:
