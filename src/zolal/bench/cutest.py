@@ -47,7 +47,7 @@ def run(campaign: Campaign, grid: Grid) -> Finding:
 
 def _lead(grid: Grid, found: Outcome) -> list[str]:
     levels = ", ".join(f"{level:g}" for level in grid.levels)
-    chosen = f"every {grid.every}th of the " if grid.every > 1 else ""
+    chosen = f"one in {grid.every} of the " if grid.every > 1 else ""
     which = f"{len(grid.names)} chosen" if grid.names else f"{chosen}S2MPJ"
     lead = [
         f"{len(found.facts)} problems: {which} problems with linear or nonlinear constraints and an objective, names {grid.letters}, at "

@@ -92,7 +92,7 @@ def _large_part(campaign: Campaign, grid: Grid) -> tuple[list[Claim], list[Table
 
 def _lead(grid: Grid, found: Outcome) -> list[str]:
     levels = ", ".join(f"{level:g}" for level in grid.levels)
-    chosen = f"every {grid.every}th of the " if grid.every > 1 else "the "
+    chosen = f"one in {grid.every} of the " if grid.every > 1 else "the "
     which = "chosen" if grid.names else f"{chosen}S2MPJ"
     lead = [
         f"{len(found.facts)} problems: {which} problems of `cutest`, names {grid.letters}, with at most {_s2mpj.LARGEST} variables and "
