@@ -5,7 +5,7 @@ import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+DIED = "A process of the campaign died; the runs that had ended are stored, so run it again to go on."
 
 
 T = TypeVar("T", bound="DataclassInstance")
@@ -123,19 +124,24 @@ class Campaign:
             return
         # new interpreters rather than forks: compiled kernels and linear algebra keep threads that do not survive a fork
         with one_thread_each(), ProcessPoolExecutor(self.workers, multiprocessing.get_context("spawn")) as pool:
-            running = {pool.submit(task.run): task for task in tasks}
+            running = _begun(pool, tasks)
             try:
                 while running:
                     ended, _ = wait(running, return_when=FIRST_COMPLETED)
                     for future in ended:
                         yield (running.pop(future), *future.result())
             except BrokenProcessPool as error:
-                raise WorkerError(
-                    "A process of the campaign died; the runs that had ended are stored, so run it again to go on."
-                ) from error
+                raise WorkerError(DIED) from error
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
+
+
+def _begun(pool: ProcessPoolExecutor, tasks: list[Task[T]]) -> dict[Future[tuple[T, float]], Task[T]]:
+    try:
+        return {pool.submit(task.run): task for task in tasks}
+    except (BrokenProcessPool, OSError) as error:  # a process that dies now closes what the next one would be started with
+        raise WorkerError(DIED) from error
 
 
 @contextmanager
