@@ -4,7 +4,7 @@ python benchmarks/sensitivity.py [name ...]
 
 The measure: evaluations until the exact f at the best point so far is as near to its least value as `TARGETS` asks for, or the budget where
 it never is; the geometric mean over the problems and seeds, relative to that with the constant as it is. Outputs count as kept within the
-same share. 1.00 is no difference; with eighteen runs and a random start in each, differences below a tenth say nothing. The constants were
+same share. 1.00 is no difference; with eighteen runs and a random start in each, differences below a fifth say little. The constants were
 not chosen on these problems.
 """
 

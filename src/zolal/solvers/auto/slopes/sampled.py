@@ -39,8 +39,10 @@ class Sampled(Noise):
         """The variance of a slope over the samples; where they change nothing, not even a value, the values are exact."""
         slopes = (values[1::2] - values[0::2]).reshape(-1, 2) / length
         variance = float(np.nanmean((slopes[:, 0] - slopes[:, 1]) ** 2)) / 2.0
-        is_exact = variance == 0.0 and not np.nanmax(values[0::2]) > np.nanmin(values[0::2])
-        return Exact() if is_exact else cls(variance, float(len(slopes)))
+        if variance > 0.0:
+            return cls(variance, float(len(slopes)))
+        there = values[0::2][~np.isnan(values[0::2])]
+        return cls(0.0, float(len(slopes))) if (there != there[:1]).any() else Exact()
 
     @staticmethod
     def repeated(slopes: np.ndarray, before: np.ndarray) -> float | None:

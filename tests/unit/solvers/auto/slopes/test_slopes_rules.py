@@ -113,3 +113,12 @@ def test_numbers_of_directions_grow_to_a_share_of_the_dimension():
     assert counts[-1] == 64
     assert Additive(1.0).num_directions(4096, 1e-2, 100) == 2048
     assert Sampled(1.0).num_directions(100, 1.0, 0) == CONSTANTS.sampled_directions
+
+
+def test_samples_are_exact_only_where_they_change_no_value():
+    """Rows: values at the base and beside it, by turns, two samples for each direction."""
+    alike, shifted = np.array([1.0, 1.5, 1.0, 1.5]), np.array([1.0, 1.5, 3.0, 3.5])
+    assert Sampled.first_read(alike, 0.1).is_exact
+    assert Sampled.first_read(shifted, 0.1) == Sampled(0.0, 1.0)
+    lost = np.array([1.0, np.nan, 1.0, np.nan, 1.0, 1.5, 1.0, 1.5])  # one direction has no slope
+    assert Sampled.first_read(lost, 0.1).is_exact
