@@ -29,24 +29,14 @@ def answer(state: ModelledState, terrain: Terrain) -> np.ndarray:
         return state.first_point
     if state.is_exact or state.has_missed:
         return belief.centre
-    covered = min(state.radius, course.longest_look(state))
     for _ in range(TIGHTENINGS):
         here = course.here(state, terrain, state.gradient_size * state.typical_unit)
-        step = course.stepped(state, terrain, course.model(state, here), here.rows, covered).step
-        found = step.point if step.gain > 0.0 and _is_better(state, step.point) else belief.centre
+        step = course.stepped(state, terrain, course.model(state, here), here.rows, course.covered(state)).step
+        found = step.point if step.gain > 0.0 and course.is_better(state, step.point) else belief.centre
         if state.reported is None or (tighter := state.reported.tightened(found)) is None:
             break
         state = state.but(reported=tighter)
     return found
-
-
-def _is_better(state: ModelledState, point: np.ndarray) -> bool:
-    """Whether a point is better than the centre by all that is believed, third order included, which a step's models leave out."""
-    assert state.belief is not None
-    change, reported = state.belief.foretold(point).change, state.reported
-    if reported is None:
-        return change <= 0.0
-    return change + reported.cost(reported.seen_from(point).values) <= reported.cost(reported.values)
 
 
 def across_equalities(state: ModelledState, terrain: Terrain, centre: np.ndarray, count: int) -> Across:

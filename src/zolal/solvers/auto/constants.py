@@ -14,13 +14,13 @@ class Constants:
     first_third: float = 0.3  # s_3 before anything is known
     common_curvature: float = 3.0  # s_h in units of s_H sqrt(d): how much more alike than unlike directions are
     first_axes: float = 1.0  # s_d in units of s_H before anything is known
-    prior_spread: float = 3.0  # of the logarithms of s_H, s_h, s_d and s_3 about these: a factor of 20
+    prior_spread: float = 5.0  # of the logarithms of s_H, s_h, s_d and s_3 about these: a factor of 150
     search_share: float = 0.125  # the part of the values that is new when scales are looked for again
     search_points: int = 300  # the most values, near and far, by which scales are judged
     near: float = 2.0  # radii: with noise, how near all values are kept
     repeat_trust: int = 8  # values that one repeated value counts for where the noise is estimated
     bent: float = 0.3  # by how much of itself curvature may change over one unit of every variable, before anything is known of it
-    search_moves: int = 12  # by a factor of 2 each
+    search_moves: int = 40  # by a factor of 2 each: straight functions ask for many
     rounding: float = 4.0  # units in the last place of f that count as noise
     grain_values: int = 30  # the last values that are looked at for a common grain
     grain_least: int = 6  # different values that it takes to speak of one
@@ -35,6 +35,9 @@ class Constants:
     ignorance: float = 1.0  # trace of the gradient's covariance above which, in units of |g|^2, one looks rather than steps
     pressed: float = 2.0  # standard deviations by which a gradient presses against what is surely active
     little: float = 1e-4  # of what f has fallen by: a smaller gain makes one ask what a longer step might gain
+    settled: float = (
+        1e-6  # of what f has fallen by: no success is claimed for a larger gain with the default tol, so noise is asked for below
+    )
     small: float = 0.1  # of the largest gradient: what may be a solution's
     certain: float = 2.33  # standard deviations below which a normal number stays in 99 of 100 cases: how sure a claim is
     look_radius: float = 0.5  # of Delta, where a look goes without noise
@@ -42,7 +45,6 @@ class Constants:
     stretch: float = 1.5  # of the length at which noise and third order are in balance, since third order is told apart
     look_elsewhere: int = 16  # once there are plenty of points, one look in so many goes to a new one
     longest_look: float = 2.0  # of Delta, where a look may go with noise
-    repeat_share: float = 0.125  # of the values under noise that are made twice
     many_variables: int = 30  # with which the start is evaluated twice at once, which then costs little
     repeats: int = 4  # values at the centre where two of them differ
 
@@ -71,6 +73,7 @@ class Constants:
     # the judge
     accepted: float = 0.1  # of the foretold gain
     good: float = 0.7  # of the foretold gain, after which Delta grows
+    full: float = 0.8  # of Delta: the radius holds a longer step back
     growth: float = 2.0  # of Delta after a good step, at the least
     most_growth: float = 8.0  # after one whose gain was foretold to a few thousandths
     shrinkage: float = 0.5
@@ -78,7 +81,7 @@ class Constants:
     absurd: float = 1e6  # of the range of the values so far: a value so much larger counts as none
     retreat: float = 0.25  # of a step that led to no value
     noise_margin: float = 2.0  # standard deviations that the judge leaves to the noise
-    sure: float = 0.5  # foretold deviation over foretold gain below which a failure is the radius's fault
+    sure: float = 0.5  # foretold deviation over foretold gain below which a failure is the radius's fault, and a step may be longer than it
     patience: int = 2  # failures in a row after which it is in any case
 
 

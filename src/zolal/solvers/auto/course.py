@@ -7,6 +7,7 @@ import numpy as np
 
 from zolal.linearization import Linearization
 from zolal.solvers.auto.constants import CONSTANTS
+from zolal.solvers.auto.dense import norm
 from zolal.solvers.auto.eased import eased
 from zolal.solvers.auto.plan import Here
 from zolal.solvers.auto.state import ModelledState
@@ -61,6 +62,55 @@ def stepped(state: ModelledState, terrain: Terrain, model: Model, rows: Lineariz
         raised = -step.gain / (CONSTANTS.bought * less)
         reported, less = reported.raised(raised), raised * less
     return Stepped(state.but(bend=step.bend, reported=reported), step._replace(gain=step.gain + less))
+
+
+def sure_step(state: ModelledState, terrain: Terrain, model: Model, rows: Linearization) -> Stepped:
+    """The step of the radius, or of a longer one where nothing but the radius holds it back and the belief is sure of what it gains.
+
+    The radius says what was safe so far; exact values may have told more since, as that f is straight. A failure tells otherwise.
+    """
+    found = stepped(state, terrain, model, rows, state.radius)
+    may_be_longer = state.reported is None and state.is_exact and not state.is_warned
+    most = CONSTANTS.most_growth * state.radius if may_be_longer else 0.0
+    while found.state.radius < most and _is_held(found, model.centre) and _is_sure(found):
+        radius = CONSTANTS.growth * found.state.radius
+        longer = stepped(state.but(radius=radius), terrain, model, rows, radius)
+        if not (longer.step.gain > found.step.gain and _is_sure(longer)):
+            break
+        found = longer
+    return found
+
+
+def _is_held(found: Stepped, centre: np.ndarray) -> bool:
+    """Whether the radius holds a step back."""
+    return norm(found.step.point - centre) > CONSTANTS.full * found.state.radius
+
+
+def _is_sure(found: Stepped) -> bool:
+    return deviation(found.state, found.step) < CONSTANTS.sure * found.step.gain
+
+
+def deviation(state: ModelledState, step: Step) -> float:
+    """The standard deviation of what a step is foretold to gain."""
+    assert state.belief is not None
+    own, reported = state.belief.foretold(step.point).deviation, state.reported
+    if reported is None:
+        return own
+    return math.hypot(own, reported.deviation(step.point, step.multipliers[-len(reported.beliefs) :]))
+
+
+def is_better(state: ModelledState, point: np.ndarray) -> bool:
+    """Whether a point is better than the centre by all that is believed, third order included, which a step's models leave out."""
+    assert state.belief is not None
+    change, reported = state.belief.foretold(point).change, state.reported
+    if reported is None:
+        return change <= 0.0
+    return change + reported.cost(reported.seen_from(point).values) <= reported.cost(reported.values)
+
+
+def covered(state: ModelledState) -> float:
+    """How far from the centre noisy values tell which point is best."""
+    return min(state.radius, longest_look(state))
 
 
 def longest_look(state: ModelledState) -> float:

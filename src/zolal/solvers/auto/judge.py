@@ -23,7 +23,8 @@ def judged(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledS
     if not math.isfinite(value) or _is_absurd(value, belief.values):
         shorter = CONSTANTS.retreat * min(state.radius, norm(u - belief.centre))
         accident = trial is None and state.missing == 0  # one look may fail by chance
-        return state.but(radius=state.radius if accident else shorter, failures=0, missing=state.missing + 1, has_missed=True)
+        radius = state.radius if accident else shorter
+        return state.but(radius=radius, failures=0, missing=state.missing + 1, has_missed=True, is_warned=True)
     margin = CONSTANTS.noise_margin * state.noise
     fallen, square = state.merit - value, belief.surprise(u, value, len(values))
     if reported is not None:
@@ -42,17 +43,17 @@ def judged(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledS
     if trial is None:
         better = fallen > 2.0 * margin
         state = _confirmed(state, belief, u, fallen - margin) if better else state
-        return _settled(state, grown, u if better else belief.centre, state.radius)
+        return settled(state, grown, u if better else belief.centre, state.radius)
     ratio = (fallen + margin) / (trial.gain + margin)
     if ratio > CONSTANTS.accepted:
-        may_grow = ratio > CONSTANTS.good and trial.length > 0.8 * state.radius
+        may_grow = ratio > CONSTANTS.good and trial.length > CONSTANTS.full * state.radius
         growth = _growth((abs(fallen - trial.gain) + margin) / trial.gain) if may_grow else 1.0
         state = _confirmed(state, belief, u, fallen - margin)
-        return _settled(state.but(failures=0, last_length=trial.length), grown, u, growth * state.radius)
+        return settled(state.but(failures=0, last_length=trial.length, is_warned=False), grown, u, growth * state.radius)
     failures = state.failures + 1
     blame = trial.deviation < CONSTANTS.sure * trial.gain or failures >= CONSTANTS.patience
     radius = max(CONSTANTS.shrinkage * min(state.radius, trial.length), state.plateau) if blame else state.radius
-    return _settled(state.but(failures=0 if blame else failures, has_failed=True), grown, belief.centre, radius)
+    return settled(state.but(failures=0 if blame else failures, has_failed=True, is_warned=True), grown, belief.centre, radius)
 
 
 def repeated(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledState:
@@ -75,7 +76,7 @@ def repeated(state: ModelledState, u: np.ndarray, values: np.ndarray) -> Modelle
     return state.but(repeats=CONSTANTS.repeats - 2, surprise=1.0, gradient_size=0.0)  # what slopes seemed to be, was noise
 
 
-def _settled(state: ModelledState, belief: Quadratic, centre: np.ndarray, radius: float) -> ModelledState:
+def settled(state: ModelledState, belief: Quadratic, centre: np.ndarray, radius: float) -> ModelledState:
     """With the belief in the frame of the centre and of the radius; it is built anew only where one of them has changed much."""
     state = state.but(belief=belief)
     if not state.is_exact:  # as far as the noise hides what the model misses, a smaller region is no safer

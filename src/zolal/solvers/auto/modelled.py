@@ -19,7 +19,7 @@ from zolal.solvers.auto import ahead, course
 from zolal.solvers.auto.certificate import across_equalities, answer, certified
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import norm
-from zolal.solvers.auto.judge import judged, repeated
+from zolal.solvers.auto.judge import judged, repeated, settled
 from zolal.solvers.auto.plan import Here, looked_at, seen_again
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.reported import Reported
@@ -153,7 +153,7 @@ class Modelled(Solver[ModelledState]):
             return False
         others = () if state.reported is None else state.reported.beliefs
         noisy = [belief for belief in (state.belief, *others) if not belief.is_exact]
-        return any(belief.repeats.number < CONSTANTS.repeat_share * len(belief.values) for belief in noisy)
+        return any(belief.repeats.number**2 < len(belief.values) for belief in noisy)
 
     def planned(self, state: ModelledState, terrain: Terrain) -> ModelledState:
         """With the next evaluation, and with what the belief says of the centre."""
@@ -171,15 +171,16 @@ class Modelled(Solver[ModelledState]):
         if state.gradient_size == 0.0 and len(belief.values) > belief.dimension * (1 if state.is_exact else CONSTANTS.noisy_looks):
             state = self._sized(state)
         looked_enough = not state.is_exact and state.looks >= CONSTANTS.noisy_looks * belief.dimension
-        ignorant = not state.is_aimless and here.slope.error**2 > CONSTANTS.ignorance * here.slope.stationarity**2
+        state, belief, here = self._recentred(state, terrain, here)
+        ignorant = not state.is_aimless and here.slope.is_ignorant
         if ignorant and not looked_enough and not self._seems_small(state) and (look := self._look(state, terrain, here)):
             return look
         model = course.model(state, here)
-        state, step = course.stepped(state, terrain, model, here.rows, state.radius)
+        state, step = course.sure_step(state, terrain, model, here.rows)
         gain = self._hope(state, terrain, model, here.rows, step.gain)
         state = state.but(gain=gain, gradient_size=max(state.gradient_size, self._size_here(state, belief)))
         little = CONSTANTS.little * max(state.fallen, state.first_spread)
-        if state.gain <= little and self._may_repeat(state):
+        if state.gain <= CONSTANTS.settled * max(state.fallen, state.first_spread) and self._may_repeat(state):
             return state.but(asked=belief.centre, trial=None, repeats=1)
         tells = looked_enough and step.gain > CONSTANTS.noise_margin * state.noise  # by one value whether the step gains
         if ignorant and not tells and (look := self._look(state, terrain, here)):
@@ -190,10 +191,28 @@ class Modelled(Solver[ModelledState]):
         if step.gain <= CONSTANTS.rounding * EPS * abs(belief.value):
             state = state.but(radius=CONSTANTS.shrinkage * state.radius)
             return self._any_look(state, terrain, here) or self._stuck(state, belief.centre)
-        deviation = belief.foretold(step.point).deviation
-        if state.reported is not None:
-            deviation = math.hypot(deviation, state.reported.deviation(step.point, step.multipliers[-len(state.reported.beliefs) :]))
-        return state.but(asked=step.point, trial=Trial(step.gain, deviation, norm(step.point - here.centre)))
+        return state.but(asked=step.point, trial=Trial(step.gain, course.deviation(state, step), norm(step.point - here.centre)))
+
+    def _recentred(self, state: ModelledState, terrain: Terrain, here: Here) -> tuple[ModelledState, Quadratic, Here]:
+        """At the end of a step that gains less than noise is large: no value could judge it, and looks tell more.
+
+        Values alone may be too ignorant to step where the belief is not; then it leads, unless they speak against it.
+        """
+        belief, measured = state.belief, here.measured
+        assert belief is not None
+        slope = here.believed if here.slope.is_ignorant else here.slope
+        blind = state.is_exact or state.reported is not None or belief.foreseen is not None or state.has_missed
+        if blind or measured is None or slope.is_ignorant:
+            return state, belief, here
+        model = Model(here.centre, slope.gradient, belief.hessian)
+        step = course.stepped(state, terrain, model, here.rows, course.covered(state)).step
+        against = model._replace(gradient=measured.gradient).change(step.point) >= 0.0
+        if against or step.gain > state.noise or not course.is_better(state, step.point):
+            return state, belief, here
+        state = self._arrived(settled(state, belief, step.point, state.radius), terrain, step.point)
+        here = course.here(state, terrain, state.gradient_size * state.typical_unit)
+        assert state.belief is not None
+        return self._measured(state, here), state.belief, here
 
     @staticmethod
     def _says_nothing(state: ModelledState) -> bool:

@@ -38,6 +38,11 @@ class Slope(NamedTuple):
     multipliers: np.ndarray
 
     @property
+    def is_ignorant(self) -> bool:
+        """Whether the error is as large as what it is an error of, so that a look says more than a step."""
+        return self.error**2 > CONSTANTS.ignorance * self.stationarity**2
+
+    @property
     def deviations(self) -> float:
         """The length that errors stay below in 99 of 100 cases, in units of `error`.
 
