@@ -13,6 +13,7 @@ from zolal.solvers.auto.dense import square_lengths
 
 _potrf, _trtrs = get_lapack_funcs(("potrf", "trtrs"), (np.empty(0),))
 JITTER = 64.0 * EPS  # relative, on the diagonal of K: what its own rounding amounts to
+STRIP = 128  # rows of K that are made at once
 
 
 class Scales(NamedTuple):
@@ -58,18 +59,25 @@ class Sight(NamedTuple):
 
 
 def matrix(offsets: np.ndarray, scales: Scales, noise: np.ndarray) -> np.ndarray:
-    """K = k + diag(noise + s_3^2 |a|^8)."""
+    """The upper triangle of K = k + diag(noise + s_3^2 |a|^8), with anything in the other one.
+
+    Strip by strip of its rows, each from the diagonal on: that is half of the work, and a strip stays in the cache.
+    """
     number, d = offsets.shape
-    axes, products = offsets * offsets, offsets @ offsets.T
+    axes = offsets * offsets
     squares = axes.sum(axis=1)
-    found = scales.third**2 * products
-    found += 0.5 * scales.curvature**2
-    found *= products
-    found += 1.0
-    found *= products
     shared = (math.sqrt(d * scales.common**2 + scales.axes**2) - scales.axes) / d
     halves = 0.5 * (scales.axes * axes + shared * squares[:, None])  # whose products are those of both shared parts
-    found += halves @ halves.T
+    found = np.empty((number, number))
+    for first in range(0, number, STRIP):
+        strip, rows = found[first : first + STRIP, first:], slice(first, first + STRIP)
+        products = offsets[rows] @ offsets[first:].T
+        np.multiply(products, scales.third**2, out=strip)
+        strip += 0.5 * scales.curvature**2
+        strip *= products
+        strip += 1.0
+        strip *= products
+        strip += halves[rows] @ halves[first:].T
     diagonal = found.reshape(-1)[:: number + 1]
     diagonal += scales.fourth(squares)
     diagonal *= 1.0 + JITTER
@@ -77,11 +85,17 @@ def matrix(offsets: np.ndarray, scales: Scales, noise: np.ndarray) -> np.ndarray
     return found
 
 
+def factorized_in_place(matrix: np.ndarray) -> bool:
+    """Put L^T over the upper triangle of a matrix, whose lower one stays as it is; False where rounding has made it indefinite."""
+    return bool(_potrf(matrix.T, lower=1, clean=0, overwrite_a=1)[1] == 0)  # .T is how LAPACK keeps it
+
+
 def cholesky(matrix: np.ndarray) -> np.ndarray:
-    """The lower factor; a matrix that rounding has made indefinite gets a longer diagonal."""
+    """The lower factor, with anything above it, of what the upper triangle says; where rounding has made it indefinite, the diagonal is
+    made longer."""
     extra = JITTER
     while True:
-        lower, failed = _potrf(matrix.T, lower=1, clean=1, overwrite_a=0)  # symmetric, and .T is how LAPACK keeps it
+        lower, failed = _potrf(matrix.T, lower=1, clean=0, overwrite_a=0)
         if failed == 0:
             return lower
         extra *= 16.0
@@ -100,10 +114,11 @@ class Factor:
         self.number, self.arrays, self.products, self.used = number, arrays, products, used
 
     @classmethod
-    def built(cls, covariance: np.ndarray, offsets: np.ndarray, values: np.ndarray, bent: bool = False) -> "Factor":
-        """bent: whether a|a|^2 is among the columns."""
+    def built(cls, scales: Scales, noise: np.ndarray, offsets: np.ndarray, values: np.ndarray, bent: bool = False) -> "Factor":
+        """noise: of each value. bent: whether a|a|^2 is among the columns."""
         number, columns = len(offsets), _bent(offsets) if bent else offsets
-        lower = cholesky(covariance)
+        covariance = matrix(offsets, scales, noise)
+        lower = covariance.T if factorized_in_place(covariance) else cholesky(matrix(offsets, scales, noise))
         right = np.empty((number, columns.shape[1] + 2), order="F")
         right[:, 0], right[:, 1], right[:, 2:] = values[:number], 1.0, columns
         solved = solved_by(lower, right)
@@ -147,6 +162,7 @@ class Factor:
 
     @property
     def lower(self) -> np.ndarray:
+        """L, with anything above it."""
         return self.arrays[0][: self.number, : self.number]
 
     @property
@@ -216,8 +232,8 @@ def solved_by(lower: np.ndarray, right: np.ndarray, transposed: bool = False) ->
 
 
 def _room(rows: int) -> int:
-    """A quarter more, for those to come."""
-    return rows + max(16, rows // 4)
+    """A few more, for those to come: L is made anew before long, and what is not there takes no time to be cleared, copied and solved by."""
+    return rows + max(16, rows // 16)
 
 
 def _longer(array: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from zolal.solvers.auto.constants import CONSTANTS
-from zolal.solvers.auto.factor import JITTER, Scales, cholesky
+from zolal.solvers.auto.factor import JITTER, Scales, cholesky, factorized_in_place
 
 NOISE, SHAPES = 2, [0, 1, 3, 4]  # which of the scales are those of the noise and of f itself
 ENDLESS = 1e300  # beside which the square of any solved column is nothing
@@ -54,9 +54,12 @@ class Likelihood:
         """Of scales, one row each."""
         number, repeated = len(self.squares), self.repeats.number
         rho = np.maximum(several[:, NOISE], self.least)
-        factors = [cholesky(each) for each in self._matrices(several, rho)]
-        values, ones = (np.array([factor[row, :number] for factor in factors]) for row in (number, number + 1))
-        lengths = np.array([np.diagonal(factor)[:number] for factor in factors])
+        factors = self._matrices(several, rho)
+        for i, each in enumerate(factors):
+            if not factorized_in_place(each):
+                factors[i] = cholesky(self._matrices(several[i : i + 1], rho[i : i + 1])[0]).T
+        values, ones = (factors[:, :number, row].copy() for row in (number, number + 1))  # whose sums have one order
+        lengths = factors.reshape(len(factors), -1)[:, : number * (number + 3) : number + 3]
         ones_square = np.einsum("ij,ij->i", ones, ones)
         left = values - (np.einsum("ij,ij->i", ones, values) / ones_square)[:, None] * ones
         square = np.maximum(np.einsum("ij,ij->i", left, left) + self.repeats.square / rho, 1e-300)

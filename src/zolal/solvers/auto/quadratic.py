@@ -28,7 +28,7 @@ import numpy as np
 from zolal._array import EPS
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import square_lengths
-from zolal.solvers.auto.factor import Factor, Scales, Sight, matrix
+from zolal.solvers.auto.factor import Factor, Scales, Sight
 from zolal.solvers.auto.grain import grain
 from zolal.solvers.auto.likelihood import Likelihood, Repeats
 from zolal.solvers.auto.measured import Measured
@@ -391,8 +391,8 @@ class Quadratic:
         factor = self._kept
         if factor is None:
             offsets, values = (self.points - self.centre) / self.length, self.values - self.value_there
-            covariance = matrix(offsets[: self.built], self.scales, self._rho / self.weights[: self.built])
-            factor = Factor.built(covariance, offsets[: self.built], values, not self.is_exact)
+            noise = self._rho / self.weights[: self.built]
+            factor = Factor.built(self.scales, noise, offsets[: self.built], values, not self.is_exact)
             for number in range(self.built, len(values)):
                 sight = factor.sight(self.scales, offsets[number])
                 factor = factor.grown(sight, self._rho / float(self.weights[number]), float(values[number]))
