@@ -2,12 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import final
 
 import numpy as np
 
 from zolal._array import EPS, Array, concatenate, like, namespace, to_numpy
+from zolal._cached import cached_property
 
 
 @final

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from types import NoneType
 from typing import Any, final
 
@@ -13,6 +12,7 @@ from array_api_compat import device, is_array_api_obj
 from scipy.sparse.linalg import LinearOperator
 
 from zolal._array import Array, copied, is_finite, like, namespace, to_numpy
+from zolal._cached import cached_property
 from zolal._checks import shown
 from zolal.constraints._differences import Group, column_groups, numerical_jacobian
 from zolal.constraints._memo import Memo

@@ -1,13 +1,13 @@
 """The covariance matrix of values under the prior, and its Cholesky factor, which grows by a row per value."""
 
 import math
-from functools import cached_property
 from typing import Any, NamedTuple, final
 
 import numpy as np
 from scipy.linalg import get_lapack_funcs
 
 from zolal._array import EPS
+from zolal._cached import cached_property
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import square_lengths
 
@@ -232,7 +232,7 @@ def solved_by(lower: np.ndarray, right: np.ndarray, transposed: bool = False) ->
 
 
 def _room(rows: int) -> int:
-    """A few more, for those to come: L is made anew before long, and what is not there takes no time to be cleared, copied and solved by."""
+    """A few more, for those to come: L is made anew before long, and what is not there need not be cleared, copied and solved by."""
     return rows + max(16, rows // 16)
 
 

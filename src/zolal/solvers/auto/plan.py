@@ -2,11 +2,11 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple, final
 
 import numpy as np
 
+from zolal._cached import cached_property
 from zolal.linearization import Linearization
 from zolal.solvers.auto.across import Across
 from zolal.solvers.auto.constants import CONSTANTS

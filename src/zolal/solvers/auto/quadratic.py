@@ -20,12 +20,12 @@ Derived in docs/algorithm.md.
 
 import math
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import NamedTuple, final
 
 import numpy as np
 
 from zolal._array import EPS
+from zolal._cached import cached_property
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import square_lengths
 from zolal.solvers.auto.factor import Factor, Scales, Sight

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple, final
 
 import numpy as np
 
 from zolal._array import Array, like, to_numpy
+from zolal._cached import cached_property
 from zolal.directions import Gaussian
 from zolal.errors import ConstraintError
 from zolal.linearization import Linearization
