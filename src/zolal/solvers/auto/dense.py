@@ -19,6 +19,14 @@ def square_lengths(rows: np.ndarray) -> np.ndarray:
     return np.einsum("ij,ij->i", rows, rows)
 
 
+def same_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The first of each set of equal rows, in their order, and for every row the number of its set."""
+    keys = (rows + 0.0).view(f"V{rows.itemsize * rows.shape[1]}").reshape(-1).tolist()  # by their bytes, and 0 has a sign
+    numbers: dict[bytes, int] = {}
+    place = np.array([numbers.setdefault(key, len(numbers)) for key in keys])
+    return np.unique(place, return_index=True)[1], place
+
+
 def factorized(matrix: np.ndarray) -> np.ndarray:
     """The factor of a positive definite matrix, with anything in the other triangle; LinAlgError for any other matrix."""
     factor, failed = _potrf(matrix, lower=1, clean=0)

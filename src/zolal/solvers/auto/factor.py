@@ -58,6 +58,14 @@ class Sight(NamedTuple):
     solved: np.ndarray
 
 
+class Foretold(NamedTuple):
+    """What is believed of f(u) - f(centre), and the standard deviations of that and of f(u) itself, without the noise of an evaluation."""
+
+    change: float
+    deviation: float
+    value_deviation: float
+
+
 def matrix(offsets: np.ndarray, scales: Scales, noise: np.ndarray) -> np.ndarray:
     """The upper triangle of K = k + diag(noise + s_3^2 |a|^8), with anything in the other one.
 
@@ -124,6 +132,14 @@ class Factor:
         solved = solved_by(lower, right)
         found = solved[:, 2:]
         return cls(number, (_square(lower), _longer(solved), _longer(offsets)), found.T @ found, [number])
+
+    @classmethod
+    def of(cls, scales: Scales, noise: np.ndarray, offsets: np.ndarray, values: np.ndarray, first: int, bent: bool) -> "Factor":
+        """Built of the first rows, and grown by the others one by one."""
+        factor = cls.built(scales, noise[:first], offsets[:first], values, bent)
+        for n in range(first, len(values)):
+            factor = factor.grown(factor.sight(scales, offsets[n]), float(noise[n]), float(values[n]))
+        return factor
 
     def sight(self, scales: Scales, offset: np.ndarray) -> Sight:
         """Of one more point."""

@@ -1,10 +1,13 @@
-"""What values have in common that were rounded, printed or counted."""
+"""What values have in common that were rounded, printed or counted: multiples of one number, and plateaus."""
 
 import math
 
 import numpy as np
 
 from zolal.solvers.auto.constants import CONSTANTS
+from zolal.solvers.auto.dense import square_lengths
+
+PLATEAU = 0.1  # lengths: how far away equal values say that f has steps
 
 
 def grain(values: np.ndarray, rounding: float) -> float | None:
@@ -32,3 +35,14 @@ def grain(values: np.ndarray, rounding: float) -> float | None:
         else:
             return 0.0
     return common
+
+
+def is_plateau(offsets: np.ndarray, are_equal: np.ndarray) -> bool:
+    """Whether, about one length away, values that are equal to the centre's lie in all directions that were looked at."""
+    equal = offsets[are_equal]
+    same = equal[square_lengths(equal) >= PLATEAU**2]
+    if not len(same):
+        return False
+    there = offsets[square_lengths(offsets) >= PLATEAU**2]
+    enough = len(same) >= min(offsets.shape[1], len(there))
+    return enough and bool(np.linalg.matrix_rank(same) == np.linalg.matrix_rank(there))
