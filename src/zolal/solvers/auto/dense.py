@@ -11,7 +11,7 @@ _potrf, _potrs, _syevr = get_lapack_funcs(("potrf", "potrs", "syevr"), (np.empty
 
 def norm(array: np.ndarray) -> float:
     """The root of the sum of squares, at a tenth of what np.linalg.norm takes for a short vector."""
-    return math.sqrt(float(np.vdot(array, array)))
+    return math.sqrt(np.vdot(array, array))
 
 
 def square_lengths(rows: np.ndarray) -> np.ndarray:
@@ -30,7 +30,7 @@ def same_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def factorized(matrix: np.ndarray) -> np.ndarray:
     """The factor of a positive definite matrix, with anything in the other triangle; LinAlgError for any other matrix."""
     factor, failed = _potrf(matrix, lower=1, clean=0)
-    if failed or not np.isfinite(factor[-1, -1]):
+    if failed or not math.isfinite(factor[-1, -1]):
         raise LinAlgError(f"the matrix is not positive definite: row {failed}")
     return factor
 
