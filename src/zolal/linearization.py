@@ -60,7 +60,7 @@ class Linearization:
         rounding = 4.0 * EPS * np.abs(value - excess)
         with np.errstate(over="ignore"):  # a row that hardly reacts may be farther than numbers go
             far = np.where(excess > rounding, excess, 0.0) / self.lengths
-        return math.sqrt(far.dot(far))
+            return math.sqrt(far.dot(far))
 
     def only(self, chosen: np.ndarray) -> "Linearization":
         """Some of the rows."""

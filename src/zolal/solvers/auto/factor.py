@@ -36,6 +36,12 @@ class Scales(NamedTuple):
         common = CONSTANTS.common_curvature * math.sqrt(dimension) * curvature
         return cls(curvature, CONSTANTS.first_third, noise, common, CONSTANTS.first_axes * curvature)
 
+    def stretched(self, stretch: float, ratio: float) -> "Scales":
+        """Over a length that is so many times as long, where squares of values are in units so many times smaller."""
+        third, (curvature, common, axes) = self.third * stretch**3, (s * stretch**2 for s in (self.curvature, self.common, self.axes))
+        root = math.sqrt(ratio)
+        return Scales(curvature * root, third * root, self.noise * ratio, common * root, axes * root)
+
     def fourth(self, squares: Any) -> Any:
         """The variance of what lies beyond third order at |a|^2: over one length as large as third order."""
         return self.third**2 * squares**4
@@ -162,8 +168,11 @@ class Factor:
         own = (1.0 + JITTER) * sight.own + noise
         diagonal = math.sqrt(max(own - float(new @ new), JITTER * own))
         lower[n, :n], lower[n, n], kept[n] = new, diagonal, offset
-        columns = _bent(offset[None, :])[0] if solved.shape[1] > len(offset) + 2 else offset
-        solved[n] = (np.concatenate([[value, 1.0], columns]) - new @ solved[:n]) / diagonal
+        columns = offset[None, :] if solved.shape[1] == len(offset) + 2 else _bent(offset[None, :])
+        row = solved[n]
+        row[0], row[1], row[2:] = value, 1.0, columns[0]
+        row -= new @ solved[:n]
+        row /= diagonal
         used[0] = n + 1
         last = solved[n, 2:]
         return Factor(n + 1, arrays, self.products + last[:, None] * last, used)
@@ -237,7 +246,7 @@ class Factor:
 
 def _bent(offsets: np.ndarray) -> np.ndarray:
     """a and a|a|^2, side by side."""
-    return np.hstack([offsets, offsets * square_lengths(offsets)[:, None]])
+    return np.concatenate([offsets, offsets * square_lengths(offsets)[:, None]], axis=1)
 
 
 def solved_by(lower: np.ndarray, right: np.ndarray, transposed: bool = False) -> np.ndarray:

@@ -121,5 +121,6 @@ def _usable(told: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _is_absurd(value: float, others: np.ndarray) -> bool:
     """Whether a value lies above others by so many times their spread that it is none of theirs."""
-    spread, lowest = float(np.ptp(others)), float(np.min(others))
+    lowest = float(others.min())
+    spread = float(others.max()) - lowest
     return spread > 0.0 and value - lowest > CONSTANTS.absurd * max(spread, abs(lowest))

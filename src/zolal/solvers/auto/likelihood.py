@@ -37,7 +37,8 @@ class Likelihood:
 
     def __init__(self, offsets: np.ndarray, values: np.ndarray, weights: np.ndarray, repeats: Repeats, least: float) -> None:
         self.weights, self.repeats, self.least = weights, repeats.trusted, least
-        self.terms, self.squares = _terms(offsets, values)
+        self.terms, squares = _terms(offsets, values)
+        self.fourths = squares**4
         self.first = np.array(Scales.first(offsets.shape[1]))[SHAPES]
         self.seen: dict[Scales, float] = {}
 
@@ -52,7 +53,7 @@ class Likelihood:
 
     def _values(self, several: np.ndarray) -> np.ndarray:
         """Of scales, one row each."""
-        number, repeated = len(self.squares), self.repeats.number
+        number, repeated = len(self.fourths), self.repeats.number
         rho = np.maximum(several[:, NOISE], self.least)
         factors = self._matrices(several, rho)
         for i, each in enumerate(factors):
@@ -71,11 +72,12 @@ class Likelihood:
 
     def _matrices(self, several: np.ndarray, rho: np.ndarray) -> np.ndarray:
         """K of each, as sums of the same terms, with the values and ones beside it: in its factor they are solved by L."""
-        number = len(self.squares)
-        curvature, third, _, common, axes = several.T**2
-        found = np.stack([np.ones_like(rho), 0.5 * curvature, third, 0.25 * common, 0.25 * axes], axis=1) @ self.terms
+        number = len(self.fourths)
+        shares = (several * several)[:, [NOISE, *SHAPES]]
+        shares[:, 0] = 1.0  # of the first term, as of slopes
+        found = shares @ self.terms
         diagonal = found[:, : number * (number + 3) : number + 3]
-        diagonal += third[:, None] * self.squares**4
+        diagonal += shares[:, 2:3] * self.fourths
         diagonal *= 1.0 + JITTER
         diagonal += rho[:, None] / self.weights
         return found.reshape(len(found), number + 2, number + 2)
@@ -99,7 +101,10 @@ class Likelihood:
 
 
 def _terms(offsets: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The products of offsets that K is a weighted sum of, each as one row, the first with values and ones beside it; and |a|^2."""
+    """The products of offsets that K is a sum of, times the squares of 1, s_H, s_3, s_h and s_d, each as one row; and |a|^2.
+
+    The first has values and ones beside it.
+    """
     number, axes = len(offsets), offsets * offsets
     terms = np.zeros((5, number + 2, number + 2))
     plain, general, third, common, own = terms[:, :number, :number]
@@ -109,6 +114,9 @@ def _terms(offsets: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndar
     np.multiply(general, plain, out=third)
     np.multiply(squares[:, None], squares, out=common)
     np.matmul(axes, axes.T, out=own)
+    general *= 0.5
+    common *= 0.25
+    own *= 0.25
     terms[0, :number, number], terms[0, :number, number + 1] = values, 1.0
     terms[0, number:, number:] = np.diag([ENDLESS, ENDLESS])
     return terms.reshape(5, -1), squares

@@ -82,7 +82,7 @@ class Here:
         missed their forecasts by, in standard deviations. across: what is known of f off the equalities. reported: what is believed of
         outputs, whose models are the last rows."""
         u = belief.centre
-        active = None if terrain.is_free else _Active.of(rows, terrain.lower - u, terrain.upper - u, TOUCHING * radius)
+        active = None if terrain.is_free else _Active.of(rows, terrain, u, TOUCHING * radius)
         sure = CONSTANTS.pressed * (1.0 + 2.0 / max(len(belief.values) - 1, 1))  # few values do not even tell their own spread
         sure *= math.sqrt(max(surprise, 1.0))
 
@@ -123,7 +123,7 @@ class _Way(NamedTuple):
     @classmethod
     def down(cls, terrain: Terrain, rows: Linearization, u: np.ndarray, gradient: np.ndarray, radius: float) -> "_Way":
         short = max(radius / max(norm(gradient), 1e-300), 1e-300)
-        found = steepest(short, gradient, rows, terrain.lower - u, terrain.upper - u, radius)
+        found = steepest(short, gradient, rows, *terrain.around(u), radius)
         return cls(norm(found.step) / short, found.multipliers)
 
 
@@ -138,11 +138,14 @@ class _Active:
     fixed: np.ndarray
 
     @classmethod
-    def of(cls, rows: Linearization, lower: np.ndarray, upper: np.ndarray, near: float) -> "_Active":
+    def of(cls, rows: Linearization, terrain: Terrain, u: np.ndarray, near: float) -> "_Active":
         which = rows.are_equalities
         if np.count_nonzero(which) < len(which):
             margin = near * rows.lengths
             which = which | (rows.value >= rows.upper - margin) | (rows.value <= rows.lower + margin)
+        if not terrain.has_bounds:
+            return cls(rows, which, np.zeros(len(u), dtype=int), np.zeros(len(u), dtype=bool))
+        lower, upper = terrain.around(u)
         low, high = lower >= -near, upper <= near
         return cls(rows, which, np.where(high, 1, np.where(low, -1, 0)), low & high)
 
@@ -262,7 +265,7 @@ def _is_among(point: np.ndarray, points: np.ndarray, near: float) -> bool:
 
 def _left_of(way: np.ndarray, terrain: Terrain, here: Here) -> np.ndarray:
     """What bounds and linearized rows leave of a way from the centre; what is blocked there by a bound goes to its other side."""
-    lower, upper, rows = terrain.lower - here.centre, terrain.upper - here.centre, here.rows
+    (lower, upper), rows = terrain.around(here.centre), here.rows
     if terrain.has_bounds:
         blocked = ((way > upper) & (-way >= lower)) | ((way < lower) & (-way <= upper))
         way = np.minimum(np.maximum(np.where(blocked, -way, way), lower), upper)

@@ -19,7 +19,7 @@ Derived in docs/algorithm.md.
 """
 
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, final
 
 import numpy as np
@@ -63,6 +63,7 @@ class Quadratic:
     foreseen: int | None = None
     _kept: "Factor | None" = field(default=None, init=False, repr=False)
     _sighted: "tuple[np.ndarray, Sight] | None" = field(default=None, init=False, repr=False)  # the point that was last asked about
+    _said: "tuple[Sight, Foretold] | None" = field(default=None, init=False, repr=False)  # what was foretold of it
 
     @classmethod
     def start(cls, centre: np.ndarray, value: float, length: float) -> "Quadratic":
@@ -72,7 +73,7 @@ class Quadratic:
     def but(self, **changes: Any) -> "Quadratic":
         """With some fields changed, and nothing kept that was made of them: `dataclasses.replace` takes several times as long."""
         own, new = self.__dict__, object.__new__(Quadratic)
-        new.__dict__.update({name: own[name] for name in GIVEN}, **changes)
+        new.__dict__.update({name: own[name] for name in Quadratic.__match_args__}, **changes)
         return new
 
     @property
@@ -139,10 +140,7 @@ class Quadratic:
         expected = float(slope @ slope) + float(self.covariance.trace())
         amplitude = max(expected / d, 1e-300) * length**2
         ratio = min(max(self.amplitude / amplitude, 1e-4), 1e4)
-        stretch = length / self.length
-        third, curvature = self.scales.third * stretch**3 * math.sqrt(ratio), self.scales.curvature * stretch**2 * math.sqrt(ratio)
-        common, axes = (scale * stretch**2 * math.sqrt(ratio) for scale in (self.scales.common, self.scales.axes))
-        return Scales(curvature, third, self.scales.noise * ratio, common, axes), ratio
+        return self.scales.stretched(length / self.length, ratio), ratio
 
     def _worth_keeping(self, centre: np.ndarray, length: float) -> np.ndarray:
         """Which values stay: the nearest ones that a quadratic needs; with noise twice as many, and all that are about as near as steps go.
@@ -308,10 +306,14 @@ class Quadratic:
 
     def foretold(self, point: np.ndarray) -> Foretold:
         """What is believed of f(point) - f(centre), the third-order error at the point included."""
-        factor, sight = self._factor, self._sight(point)
+        factor, sight, kept = self._factor, self._sight(point), self._said
+        if kept is not None and kept[0] is sight:
+            return kept[1]
         known, along = sight.own - float(sight.solved @ sight.solved), float(sight.solved @ factor.ones_solved)
         deviations = (math.sqrt(self.amplitude * max(known + doubt**2 / factor.ones_square, 0.0)) for doubt in (along, 1.0 - along))
-        return Foretold(float(sight.row @ factor.alpha), *deviations)
+        foretold = Foretold(float(sight.row @ factor.alpha), *deviations)
+        object.__setattr__(self, "_said", (sight, foretold))
+        return foretold
 
     def surprise(self, point: np.ndarray, value: float, number: int) -> float:
         """The square of what a mean of so many values missed its forecast by, in standard deviations."""
@@ -395,6 +397,3 @@ class Quadratic:
             factor = Factor.of(self.scales, self._rho / self.weights, offsets, values, self.built, not self.is_exact)
             object.__setattr__(self, "_kept", factor)
         return factor
-
-
-GIVEN = tuple(given.name for given in fields(Quadratic) if given.init)  # the rest is made of them

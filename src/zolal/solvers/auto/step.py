@@ -135,7 +135,7 @@ class Stepper:
             scaled = rows.unit_rows[held]
             hessian = hessian + (10.0 * norm(hessian) + 1e-300) * (scaled.T @ scaled)
         shift = _convexity_shift(hessian, FLAT * norm(slope) / radius)
-        lower, upper = terrain.lower - u, terrain.upper - u
+        lower, upper = terrain.around(u)
 
         def solved(price: float) -> tuple[Solution, float]:
             found = solve(_shifted(hessian, shift + price), slope + price * away, rows, lower, upper, radius)

@@ -100,8 +100,12 @@ class Terrain:
         back = self.inward(x)
         return back if (to_numpy(self.outward(back)) == to_numpy(x)).all() else u
 
+    def around(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The bounds on a step from u."""
+        return (self.lower - u, self.upper - u) if self.has_bounds else (self.lower, self.upper)
+
     def clipped(self, u: np.ndarray) -> np.ndarray:
-        return np.minimum(np.maximum(u, self.lower), self.upper)
+        return np.minimum(np.maximum(u, self.lower), self.upper) if self.has_bounds else u
 
     def values(self, u: np.ndarray) -> np.ndarray:
         """The rows' values; raises ConstraintError where one is not finite."""
@@ -225,7 +229,7 @@ class Terrain:
         for _ in range(most):
             if left <= TIGHT:
                 break
-            step = nearest(rows, self.lower - u, self.upper - u)
+            step = nearest(rows, *self.around(u))
             found = self._nearer(u, step, rows, left, HALVINGS if fresh else 1)
             try:
                 if found is None and fresh:
