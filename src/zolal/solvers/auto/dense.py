@@ -14,6 +14,11 @@ def norm(array: np.ndarray) -> float:
     return math.sqrt(np.vdot(array, array))
 
 
+def mean(values: np.ndarray) -> float:
+    """Of values, of which there is mostly one."""
+    return float(values[0]) if len(values) == 1 else float(values.mean())
+
+
 def square_lengths(rows: np.ndarray) -> np.ndarray:
     """Of the rows, one each."""
     return np.einsum("ij,ij->i", rows, rows)

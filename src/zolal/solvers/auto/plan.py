@@ -153,7 +153,7 @@ class _Active:
     def normals(self) -> np.ndarray:
         """Of length 1, the rows' first."""
         scaled = self.rows.unit_rows[self.which]
-        return np.vstack([scaled, np.eye(len(self.bounds))[self.bounds != 0]]) if self.has_bounds else scaled
+        return np.concatenate([scaled, np.eye(len(self.bounds))[self.at_bounds]]) if self.has_bounds else scaled
 
     @cached_property
     def has_rows(self) -> bool:
@@ -162,6 +162,10 @@ class _Active:
     @cached_property
     def has_bounds(self) -> bool:
         return bool(np.count_nonzero(self.bounds))
+
+    @cached_property
+    def at_bounds(self) -> np.ndarray:
+        return self.bounds != 0
 
     def held(self, gradient: np.ndarray, multipliers: np.ndarray, sure: float, covariance: np.ndarray) -> np.ndarray:
         """Orthonormal rows that span the normals which surely hold x back. sure: the standard deviations that it takes."""
@@ -173,14 +177,19 @@ class _Active:
         """Which of the normals hold x back by more than the doubt of the gradient along them; equalities and fixed variables always do."""
         if np.count_nonzero(self.always) == len(self.always):  # nothing else is there
             return self.always
-        pull = gradient + self.rows.jacobian.T @ multipliers
-        forces = np.append(np.abs(multipliers * self.rows.lengths)[self.which], (-self.bounds * pull)[self.bounds != 0])
+        pull = gradient + self.rows.jacobian.T @ multipliers if len(multipliers) else gradient
+        forces = (-self.bounds * pull)[self.at_bounds]
+        if self.has_rows:
+            forces = np.concatenate([np.abs(multipliers * self.rows.lengths)[self.which], forces])
         return self.always | (forces > np.sqrt(self.variances(covariance)))
 
     def variances(self, covariance: np.ndarray) -> np.ndarray:
         """Of the gradient along each normal, as far as the equalities leave it: what lies across them is never measured, nor needed."""
+        any_always = np.count_nonzero(self.always)
+        if not self.has_rows and not any_always:  # those of bounds are axes
+            return np.maximum(covariance.diagonal()[self.at_bounds], 0.0)
         within = self.normals
-        if np.count_nonzero(self.always):
+        if any_always:
             always = self._always_spanned
             within = within - (within @ always.T) @ always
             lengths = np.linalg.norm(within, axis=1)
@@ -191,7 +200,7 @@ class _Active:
     def always(self) -> np.ndarray:
         """Which of the normals are those of equalities and fixed variables."""
         own = self.rows.are_equalities[self.which]
-        return np.concatenate([own, self.fixed[self.bounds != 0]]) if self.has_bounds else own
+        return np.concatenate([own, self.fixed[self.at_bounds]]) if self.has_bounds else own
 
     @cached_property
     def _always_spanned(self) -> np.ndarray:

@@ -27,7 +27,7 @@ import numpy as np
 from zolal._array import EPS
 from zolal._cached import cached_property
 from zolal.solvers.auto.constants import CONSTANTS
-from zolal.solvers.auto.dense import same_rows, square_lengths
+from zolal.solvers.auto.dense import mean, same_rows, square_lengths
 from zolal.solvers.auto.factor import Factor, Foretold, Scales, Sight
 from zolal.solvers.auto.grain import grain, is_plateau
 from zolal.solvers.auto.likelihood import Likelihood, Repeats
@@ -82,19 +82,19 @@ class Quadratic:
 
     def told(self, point: np.ndarray, values: np.ndarray) -> "Quadratic":
         """After one more point, with one value or several; the factor grows by a row."""
-        mean = float(values.mean())
+        value = mean(values)
         new = self.but(
             points=np.concatenate([self.points, point[None, :]]),
-            values=np.concatenate([self.values, [mean]]),
+            values=np.concatenate([self.values, [value]]),
             weights=np.concatenate([self.weights, [float(len(values))]]),
             repeats=self.repeats.seen(values) if len(values) > 1 else self.repeats,
             unsearched=self.unsearched + 1,
             foreseen=None if self.foreseen is None else self.foreseen + 1,
         )
         lowest, highest = self.extremes
-        new.__dict__.update(value_there=self.value_there, extremes=(min(lowest, mean), max(highest, mean)))  # the same, made with less
+        new.__dict__.update(value_there=self.value_there, extremes=(min(lowest, value), max(highest, value)))  # the same, made with less
         if new.is_exact == self.is_exact:  # else other columns are needed
-            grown = self._factor.grown(self._sight(point), self._rho / len(values), mean - self.value_there)
+            grown = self._factor.grown(self._sight(point), self._rho / len(values), value - self.value_there)
             object.__setattr__(new, "_kept", grown)
         return new
 
@@ -302,7 +302,7 @@ class Quadratic:
     def _axes_curvature(self) -> np.ndarray:
         """What all directions share and what each axis has of its own, per square length."""
         along = 0.5 * (self._factor.alpha @ self._offsets**2)
-        return self.scales.common**2 * float(np.sum(along)) + self.scales.axes**2 * along
+        return self.scales.common**2 * float(along.sum()) + self.scales.axes**2 * along
 
     def foretold(self, point: np.ndarray) -> Foretold:
         """What is believed of f(point) - f(centre), the third-order error at the point included."""
@@ -339,7 +339,7 @@ class Quadratic:
         """
         if self.scales.third <= 0.0:
             return math.inf
-        values = max(float(np.sum(self.weights)) / (self.dimension + 1), 1.0)
+        values = max(float(self.weights.sum()) / (self.dimension + 1), 1.0)
         return CONSTANTS.stretch * self.length * (self._rho / (2.0 * self.scales.third**2)) ** (1.0 / 6.0) / values**0.1
 
     # the factor
