@@ -54,6 +54,8 @@ class Linearization:
         """How far a point with these values is from where the rows hold, as far as each row's gradient tells."""
         if not len(value):
             return 0.0
+        if len(value) == 1:
+            return self._distance_of_one(float(value[0]))
         if np.count_nonzero(np.isfinite(value)) < len(value):
             return np.inf
         excess = np.abs(self.excess(value))
@@ -61,6 +63,19 @@ class Linearization:
         with np.errstate(over="ignore"):  # a row that hardly reacts may be farther than numbers go
             far = np.where(excess > rounding, excess, 0.0) / self.lengths
             return math.sqrt(far.dot(far))
+
+    def _distance_of_one(self, value: float) -> float:
+        """The same for a single row, which is so common that it is worth the tenfold speed."""
+        if not math.isfinite(value):
+            return math.inf
+        excess = abs(value - min(max(value, float(self.lower[0])), float(self.upper[0])))
+        far = excess / float(self.lengths[0]) if excess > 4.0 * EPS * abs(value - excess) else 0.0
+        return math.sqrt(far * far)
+
+    @cached_property
+    def own_distance(self) -> float:
+        """That of the point itself."""
+        return self.distance(self.value)
 
     def only(self, chosen: np.ndarray) -> "Linearization":
         """Some of the rows."""
@@ -81,6 +96,7 @@ class Linearization:
         """The same derivatives with other values."""
         new = object.__new__(Linearization)
         new.__dict__.update(self.__dict__, value=value)  # with all that has been made of the derivatives
+        new.__dict__.pop("own_distance", None)
         return new
 
     def scaled(self, reach: float = math.inf) -> tuple["Linearization", np.ndarray]:

@@ -1,6 +1,8 @@
 """What values have in common that were rounded, printed or counted: multiples of one number, and plateaus."""
 
+import itertools
 import math
+import statistics
 
 import numpy as np
 
@@ -18,15 +20,15 @@ def grain(values: np.ndarray, rounding: float) -> float | None:
     Euclid's algorithm. Values of a smooth function have nothing in common, which shows after a few of them.
     """
     close = CONSTANTS.grain_margin * rounding
-    differences = np.sort(np.abs(values - values[0])[-CONSTANTS.grain_values :])
-    differences = differences[np.diff(differences, prepend=0.0) > 100.0 * close]
+    every = np.sort(np.abs(values - values[0])[-CONSTANTS.grain_values :]).tolist()
+    differences = [larger for smaller, larger in zip([0.0, *every], every, strict=False) if larger - smaller > 100.0 * close]
     if len(differences) < CONSTANTS.grain_least:
         return None
-    if float(np.median(differences[1:] / differences[:-1])) > CONSTANTS.grain_ratio:  # looks at halved distances, no grid
+    ratios = [larger / smaller for smaller, larger in itertools.pairwise(differences)]
+    if statistics.median(ratios) > CONSTANTS.grain_ratio:  # looks at halved distances, no grid
         return 0.0
-    common = float(differences[0])
-    for difference in differences[1:]:
-        larger = float(difference)
+    common = differences[0]
+    for larger in differences[1:]:
         while common > 100.0 * close:
             rest = math.fmod(larger, common)
             if min(rest, common - rest) <= close:

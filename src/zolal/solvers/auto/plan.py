@@ -246,7 +246,7 @@ def looked_at(
         t = -t
     axis = np.zeros(len(t))
     axis[covariance.diagonal().argmax()] = 1.0  # in a corner bounds leave little of other directions
-    allowed = max(LOOSE, 1.01 * here.rows.distance(here.rows.value))
+    allowed = max(LOOSE, 1.01 * here.rows.own_distance)
 
     def told(way: np.ndarray) -> float:
         return math.sqrt(max(float(way @ (covariance @ way)), 0.0))

@@ -212,9 +212,11 @@ class Quadratic:
 
     def _likeliest(self) -> Scales:
         """Judged by some values, near and far."""
-        number = len(self.values)
-        chosen = np.unique(np.linspace(0, number - 1, min(number, CONSTANTS.search_points)).astype(int))
-        some = np.sort(np.argsort(square_lengths(self.points - self.centre), kind="stable")[chosen])
+        number, most = len(self.values), CONSTANTS.search_points
+        some = np.arange(number)
+        if number > most:
+            order = np.argsort(square_lengths(self.points - self.centre), kind="stable")
+            some = np.sort(order[np.linspace(0, number - 1, most).astype(int)])
         values = self.values[some] - self.value_there
         offsets = (self.points[some] - self.centre) / self.length
         return Likelihood(offsets, values, self.weights[some], self.repeats, self.least).climbed(self.scales)
@@ -310,8 +312,8 @@ class Quadratic:
         if kept is not None and kept[0] is sight:
             return kept[1]
         known, along = sight.own - float(sight.solved @ sight.solved), float(sight.solved @ factor.ones_solved)
-        deviations = (math.sqrt(self.amplitude * max(known + doubt**2 / factor.ones_square, 0.0)) for doubt in (along, 1.0 - along))
-        foretold = Foretold(float(sight.row @ factor.alpha), *deviations)
+        one, other = (self.amplitude * max(known + doubt**2 / factor.ones_square, 0.0) for doubt in (along, 1.0 - along))
+        foretold = Foretold(float(sight.row @ factor.alpha), math.sqrt(one), math.sqrt(other))
         object.__setattr__(self, "_said", (sight, foretold))
         return foretold
 
@@ -341,8 +343,6 @@ class Quadratic:
             return math.inf
         values = max(float(self.weights.sum()) / (self.dimension + 1), 1.0)
         return CONSTANTS.stretch * self.length * (self._rho / (2.0 * self.scales.third**2)) ** (1.0 / 6.0) / values**0.1
-
-    # the factor
 
     @property
     def _rounding_share(self) -> float:

@@ -74,7 +74,7 @@ class Stepper:
         """
         u, multipliers = model.centre if start is None else start, np.zeros(len(rows.value)) if prices is None else prices
         gain = -model.change(u) if start is not None else 0.0
-        allowed, held = 1.01 * rows.distance(rows.value), rows.are_equalities
+        allowed, held = 1.01 * rows.own_distance, rows.are_equalities
         for _ in range(ROUNDS):
             try:
                 found, convex = self._programme(model, u, rows, bend + self.terrain.bend(multipliers), radius, held)

@@ -225,7 +225,7 @@ class Terrain:
             rows = self.rows(u) if rows is None else rows.at(self.values(u))
         except ConstraintError:
             return Restored(u, np.inf, np.full(self.num_rows, np.nan))
-        left = rows.distance(rows.value)
+        left = rows.own_distance
         for _ in range(most):
             if left <= TIGHT:
                 break
@@ -236,7 +236,7 @@ class Terrain:
                     break
                 if found is None:
                     rows, fresh = self.rows(u), True
-                    left = rows.distance(rows.value)
+                    left = rows.own_distance
                     continue
                 before = left
                 u, value, left = found
