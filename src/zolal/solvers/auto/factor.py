@@ -47,11 +47,14 @@ class Scales(NamedTuple):
         return self.third**2 * squares**4
 
 
-def kernel(scales: Scales, a: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """k(a, b) = a.b + (s_h^2 |a|^2 |b|^2 + s_d^2 sum_i a_i^2 b_i^2)/4 + s_H^2 (a.b)^2 / 2 + s_3^2 (a.b)^3 for the rows b of `others`."""
+def kernel(scales: Scales, a: np.ndarray, others: np.ndarray, squares: np.ndarray | None = None) -> np.ndarray:
+    """k(a, b) = a.b + (s_h^2 |a|^2 |b|^2 + s_d^2 sum_i a_i^2 b_i^2)/4 + s_H^2 (a.b)^2 / 2 + s_3^2 (a.b)^3 for the rows b of `others`.
+
+    squares: b_i^2, where they are known.
+    """
     products = others @ a
     weights = (0.5 * scales.common) ** 2 * float(a @ a) + (0.5 * scales.axes) ** 2 * (a * a)
-    shared = (others * others) @ weights
+    shared = (others * others if squares is None else squares) @ weights
     return products * (1.0 + products * (0.5 * scales.curvature**2 + scales.third**2 * products)) + shared
 
 
@@ -121,7 +124,8 @@ class Factor:
     """K = L L^T with what is solved by it: L^-1 (F, 1, a), and with noise L^-1 a|a|^2. Rows are added in place where there is room.
 
     products: of the solved columns from a on. Children share the arrays of their parent, which reads its own rows alone; whoever adds a
-    second child gets a copy. L goes on as the identity where no row is yet, so that LAPACK solves by the array as it is.
+    second child gets a copy. L goes on as the identity where no row is yet, so that LAPACK solves by the array as it is. The squares of
+    the offsets are kept beside them.
     """
 
     def __init__(self, number: int, arrays: "tuple[np.ndarray, ...]", products: np.ndarray, used: list[int]) -> None:
@@ -137,7 +141,8 @@ class Factor:
         right[:, 0], right[:, 1], right[:, 2:] = values[:number], 1.0, columns
         solved = solved_by(lower, right)
         found = solved[:, 2:]
-        return cls(number, (_square(lower), _longer(solved), _longer(offsets)), found.T @ found, [number])
+        arrays = (_square(lower), _longer(solved), _longer(offsets), _longer(offsets * offsets))
+        return cls(number, arrays, found.T @ found, [number])
 
     @classmethod
     def of(cls, scales: Scales, noise: np.ndarray, offsets: np.ndarray, values: np.ndarray, first: int, bent: bool) -> "Factor":
@@ -149,7 +154,7 @@ class Factor:
 
     def sight(self, scales: Scales, offset: np.ndarray) -> Sight:
         """Of one more point."""
-        row = kernel(scales, offset, self.offsets)
+        row = kernel(scales, offset, self.offsets, self.offset_squares)
         axes = offset * offset
         square = float(axes.sum())
         curved = 0.5 * scales.curvature**2 + 0.25 * scales.common**2 + square * scales.third**2
@@ -160,14 +165,14 @@ class Factor:
         """After one more value, with the noise that it has."""
         n, used, arrays = self.number, self.used, self.arrays
         if n == len(arrays[0]):
-            used, arrays = [n], (_square(arrays[0]), _longer(arrays[1]), _longer(arrays[2]))
+            used, arrays = [n], (_square(arrays[0]), *map(_longer, arrays[1:]))
         elif used[0] != n:
-            used, arrays = [n], (_square(self.lower, len(arrays[0])), arrays[1].copy(), arrays[2].copy())
-        lower, solved, kept = arrays
+            used, arrays = [n], (_square(self.lower, len(arrays[0])), *(array.copy() for array in arrays[1:]))
+        lower, solved, kept, squares = arrays
         new, offset = sight.solved, sight.offset
         own = (1.0 + JITTER) * sight.own + noise
         diagonal = math.sqrt(max(own - float(new @ new), JITTER * own))
-        lower[n, :n], lower[n, n], kept[n] = new, diagonal, offset
+        lower[n, :n], lower[n, n], kept[n], squares[n] = new, diagonal, offset, offset * offset
         columns = offset[None, :] if solved.shape[1] == len(offset) + 2 else _bent(offset[None, :])
         row = solved[n]
         row[0], row[1], row[2:] = value, 1.0, columns[0]
@@ -184,6 +189,10 @@ class Factor:
     @property
     def offsets(self) -> np.ndarray:
         return self.arrays[2][: self.number]
+
+    @property
+    def offset_squares(self) -> np.ndarray:
+        return self.arrays[3][: self.number]
 
     @property
     def lower(self) -> np.ndarray:
@@ -263,17 +272,17 @@ def _room(rows: int) -> int:
 
 def _longer(array: np.ndarray) -> np.ndarray:
     """A copy with room for more rows."""
-    longer = np.zeros((_room(len(array)), array.shape[1]))
+    longer = np.empty((_room(len(array)), array.shape[1]))
     longer[: len(array)] = array
     return longer
 
 
 def _square(lower: np.ndarray, room: int | None = None) -> np.ndarray:
-    """A copy that goes on as the identity, as far as there is room."""
+    """A copy that goes on as the identity, as far as there is room, with anything above its diagonal."""
     number = len(lower)
     room = _room(number) if room is None else room
-    bigger = np.zeros((room, room), order="F")
-    bigger[:number, :number] = lower
+    bigger = np.empty((room, room), order="F")
+    bigger[:number, :number], bigger[number:] = lower, 0.0
     rest = np.arange(number, room)
     bigger[rest, rest] = 1.0
     return bigger

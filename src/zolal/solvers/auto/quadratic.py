@@ -303,7 +303,7 @@ class Quadratic:
     @property
     def _axes_curvature(self) -> np.ndarray:
         """What all directions share and what each axis has of its own, per square length."""
-        along = 0.5 * (self._factor.alpha @ self._offsets**2)
+        along = 0.5 * (self._factor.alpha @ self._factor.offset_squares)
         return self.scales.common**2 * float(along.sum()) + self.scales.axes**2 * along
 
     def foretold(self, point: np.ndarray) -> Foretold:

@@ -161,7 +161,7 @@ def test_a_row_that_hardly_reacts_is_farther_than_numbers_go():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_the_distance_of_one_row_is_that_of_the_same_row_twice(seed):
-    """Each of two equal rows is as far away, and lengths are their root mean square over the root of 2."""
+    """Two equal rows are as far away as one, times the root of 2."""
     rng = np.random.default_rng(seed)
     value, slope, low = rng.choice([0.0, 1e-17, 1.0, -3.0]), rng.standard_normal((1, 3)), rng.choice([-np.inf, -1.0, 0.0])
     one = Linearization(np.array([value]), slope, np.array([low]), np.zeros(1))
