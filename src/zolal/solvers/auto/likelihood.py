@@ -156,18 +156,17 @@ def _terms(offsets: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndar
 
     The first has values and ones beside it.
     """
-    number, axes = len(offsets), offsets * offsets
-    terms = np.zeros((5, number + 2, number + 2))
+    number, axes = len(offsets), 0.5 * offsets * offsets
+    terms = np.empty((5, number + 2, number + 2))
+    terms[:, number:], terms[:, :number, number:] = 0.0, 0.0
     plain, general, third, common, own = terms[:, :number, :number]
     np.matmul(offsets, offsets.T, out=plain)
     squares = np.diagonal(plain).copy()
     np.multiply(plain, plain, out=general)
     np.multiply(general, plain, out=third)
-    np.multiply(squares[:, None], squares, out=common)
-    np.matmul(axes, axes.T, out=own)
     general *= 0.5
-    common *= 0.25
-    own *= 0.25
+    np.multiply(0.5 * squares[:, None], 0.5 * squares, out=common)
+    np.matmul(axes, axes.T, out=own)
     terms[0, :number, number], terms[0, :number, number + 1] = values, 1.0
     terms[0, number:, number:] = np.diag([ENDLESS, ENDLESS])
     return terms.reshape(5, -1), squares
