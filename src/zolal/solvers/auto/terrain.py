@@ -89,7 +89,17 @@ class Terrain:
     def outward(self, u: np.ndarray) -> Array:
         """x in the user's namespace, within the bounds to the last bit."""
         x = like(u * self.units, self.like)
-        return self.form.problem.region.project(x) if self.has_bounds and not self.extras else x
+        if not self.has_bounds or self.extras:
+            return x
+        if self._corners is None:
+            return self.form.problem.region.project(x)
+        return np.minimum(np.maximum(x, self._corners[0]), self._corners[1])
+
+    @cached_property
+    def _corners(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Bounds on x, where the region is no more than those and x is NumPy's."""
+        region = self.form.problem.region
+        return region.bounds_like(self.like) if isinstance(region, Box) and isinstance(self.like, np.ndarray) else None
 
     def inward(self, x: Array) -> np.ndarray:
         return to_numpy(x).astype(float) / self.units
