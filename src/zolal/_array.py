@@ -44,6 +44,8 @@ def like(values: Any, x: Array) -> Array:
 
 def copied(x: Array) -> Array:
     """A copy, for a user's function that may write into it."""
+    if type(x) is np.ndarray:
+        return x.copy()
     return namespace(x).asarray(x, copy=True)
 
 
@@ -96,6 +98,8 @@ def norm(x: Array, p: float = 2.0) -> float:
 
 def is_finite(x: Array) -> bool:
     """Whether every entry is finite."""
+    if type(x) is np.ndarray:
+        return bool(np.isfinite(x).all())
     xp = namespace(x)
     return bool(xp.all(xp.isfinite(x)))
 

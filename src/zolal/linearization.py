@@ -2,12 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import final
 
 import numpy as np
 
 from zolal._array import EPS, Array, concatenate, like, namespace, to_numpy
+from zolal._cached import cached_property
 
 
 @final
@@ -33,32 +33,53 @@ class Linearization:
         return to_numpy(namespace(self.jacobian).sqrt(namespace(self.jacobian).sum(self.jacobian * self.jacobian, axis=1)))
 
     @cached_property
+    def unit_rows(self) -> np.ndarray:
+        """The gradients divided by their lengths, in NumPy."""
+        return self.jacobian / self.lengths[:, None]
+
+    @cached_property
     def are_equalities(self) -> np.ndarray:
         return self.lower == self.upper
 
     @property
     def violation(self) -> float:
         """The largest violation of a row in its own terms."""
-        return float(np.max(np.abs(self.excess(self.value)), initial=0.0))
+        return float(np.abs(self.excess(self.value)).max()) if len(self.value) else 0.0
 
     def excess(self, value: np.ndarray) -> np.ndarray:
         """The values less their nearest points in [lower, upper]."""
-        return value - np.clip(value, self.lower, self.upper)
+        return value - np.minimum(np.maximum(value, self.lower), self.upper)
 
     def distance(self, value: np.ndarray) -> float:
         """How far a point with these values is from where the rows hold, as far as each row's gradient tells."""
         if not len(value):
             return 0.0
-        if not np.isfinite(value).all():
+        if len(value) == 1:
+            return self._distance_of_one(float(value[0]))
+        if np.count_nonzero(np.isfinite(value)) < len(value):
             return np.inf
         excess = np.abs(self.excess(value))
         rounding = 4.0 * EPS * np.abs(value - excess)
         with np.errstate(over="ignore"):  # a row that hardly reacts may be farther than numbers go
-            return float(np.linalg.norm(np.where(excess > rounding, excess, 0.0) / self.lengths))
+            far = np.where(excess > rounding, excess, 0.0) / self.lengths
+            return math.sqrt(far.dot(far))
+
+    def _distance_of_one(self, value: float) -> float:
+        """The same for a single row, which is so common that it is worth the tenfold speed."""
+        if not math.isfinite(value):
+            return math.inf
+        excess = abs(value - min(max(value, float(self.lower[0])), float(self.upper[0])))
+        far = excess / float(self.lengths[0]) if excess > 4.0 * EPS * abs(value - excess) else 0.0
+        return math.sqrt(far * far)
+
+    @cached_property
+    def own_distance(self) -> float:
+        """That of the point itself."""
+        return self.distance(self.value)
 
     def only(self, chosen: np.ndarray) -> "Linearization":
         """Some of the rows."""
-        if chosen.all():
+        if np.count_nonzero(chosen) == len(chosen):
             return self
         return Linearization(self.value[chosen], self.jacobian[chosen], self.lower[chosen], self.upper[chosen])
 
@@ -73,8 +94,9 @@ class Linearization:
 
     def at(self, value: np.ndarray) -> "Linearization":
         """The same derivatives with other values."""
-        new = Linearization(value, self.jacobian, self.lower, self.upper)
-        new.__dict__.update(lengths=self.lengths, are_equalities=self.are_equalities)
+        new = object.__new__(Linearization)
+        new.__dict__.update(self.__dict__, value=value)  # with all that has been made of the derivatives
+        new.__dict__.pop("own_distance", None)
         return new
 
     def scaled(self, reach: float = math.inf) -> tuple["Linearization", np.ndarray]:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from types import NoneType
 from typing import Any, final
 
@@ -13,6 +12,7 @@ from array_api_compat import device, is_array_api_obj
 from scipy.sparse.linalg import LinearOperator
 
 from zolal._array import Array, copied, is_finite, like, namespace, to_numpy
+from zolal._cached import cached_property
 from zolal._checks import shown
 from zolal.constraints._differences import Group, column_groups, numerical_jacobian
 from zolal.constraints._memo import Memo
@@ -71,6 +71,11 @@ class Constraint:
         """Whether derivatives come from values."""
         return self.jac is None and self.vjp is None
 
+    @cached_property
+    def _is_product(self) -> bool:
+        """Whether a value takes less time to compute than to remember."""
+        return isinstance(self.fun, Matrix) and isinstance(self.fun.matrix, np.ndarray)
+
     def inside(self, region: ConvexSet) -> "Constraint":
         """The same constraint, whose numerical derivatives stay in a region."""
         return replace(self, region=region) if self.is_numerical and self.region is None else self
@@ -81,6 +86,8 @@ class Constraint:
 
     def value_at(self, x: Array) -> Array:
         """fun(x) as a vector."""
+        if self._is_product:
+            return self._vector(self._call("fun", self.fun, x), x)
         found = self._values.get(x)
         if found is None:
             found = self._values.keep(x, self._vector(self._call("fun", self.fun, copied(x)), x))
@@ -118,6 +125,12 @@ class Constraint:
 
     def rows_at(self, x: Array, rows: int) -> Array:
         """The Jacobian as a dense array of shape (rows, d), row by row from `vjp` where that is all there is."""
+        if self.is_numerical or is_linear(self):  # the first are remembered as they come, the others are there
+            return self._rows_anew(x, rows)
+        found = self._jacobians.get(x)
+        return self._jacobians.keep(x, self._rows_anew(x, rows)) if found is None or len(found) != rows else found
+
+    def _rows_anew(self, x: Array, rows: int) -> Array:
         xp = namespace(x)
         if self.vjp is not None:
             units = xp.eye(rows, dtype=x.dtype, device=device(x))

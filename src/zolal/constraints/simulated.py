@@ -145,6 +145,8 @@ class Outputs:
 
     def not_finite(self, values: Sequence[float]) -> str | None:
         """What is wrong with the first output that is no finite number."""
+        if not self.names:
+            return None
         return next((f"The output {n!r} is {v}." for n, v in zip(self.names, values, strict=True) if not np.isfinite(v)), None)
 
 

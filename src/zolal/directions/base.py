@@ -31,6 +31,9 @@ class Directions(ABC):
     kind: ClassVar[str]
 
     def __post_init__(self) -> None:
+        numbers = (self.dimension, self.count, self.seed, self.iteration, self.stream)
+        if all(type(number) is int for number in numbers) and 0 < self.dimension < 2**32 and self.count > 0 and min(numbers) >= 0:
+            return  # the usual case: to word what might be wrong takes longer than to see that nothing is
         name = type(self).__name__
         positive_int(f"{name}(dimension=...)", self.dimension)
         require(self.dimension < 2**32, f"{name}(dimension=...)", "be below 2**32", self.dimension)

@@ -8,7 +8,7 @@ from zolal._array import Array, namespace
 from zolal.directions._normal import normal_moment_constant, normal_numbers, normal_row, normal_sixth_moment, normal_third_moment
 from zolal.directions.base import Directions
 
-TOGETHER = 16  # short rows that are made at once, which takes hardly longer than to make one
+TOGETHER = 32  # short rows that are made at once, which takes hardly longer than to make one
 
 
 @final

@@ -1,6 +1,7 @@
 """The only place that calls the user's objective, and the loop that hands a batch out to whoever makes the calls."""
 
 import hashlib
+import math
 import pickle
 import traceback
 from collections import deque
@@ -142,7 +143,7 @@ def _read_rows(outputs: Outputs, given: Any, count: int) -> tuple[np.ndarray, np
 def answered(outputs: Outputs, i: int, value: float, more: tuple[float, ...]) -> Answer:
     """The answer to the i-th query; a number that is not finite makes it a failure."""
     wrong = _not_finite(value) or outputs.not_finite(more)
-    return Answer(i, value if wrong is None or not np.isfinite(value) else np.nan, wrong, answered=wrong is not None, outputs=more)
+    return Answer(i, value if wrong is None or not math.isfinite(value) else np.nan, wrong, answered=wrong is not None, outputs=more)
 
 
 def draw_sample(sample: Callable[[Any], Any], key: SampleKey) -> Any:
@@ -157,6 +158,8 @@ def draw_sample(sample: Callable[[Any], Any], key: SampleKey) -> Any:
 
 def as_value(value: Any) -> float:
     """A value of the objective as a float; raises unless it is one real number."""
+    if isinstance(value, float):  # NumPy's own are such, too; to look at it as an array takes longer than anything else here
+        return float(value)
     try:
         array = to_numpy(value)
     except ValueError:  # a ragged list
@@ -314,4 +317,4 @@ def _failed(i: int, error: Exception) -> Answer:
 
 
 def _not_finite(value: float) -> str | None:
-    return None if np.isfinite(value) else f"The objective returned {value}."
+    return None if math.isfinite(value) else f"The objective returned {value}."

@@ -36,11 +36,11 @@ class Recorder:
 
     def __call__(self, state: State, nfev: int, fun: float, stage: int = 1) -> None:
         """Record the step of this stage that led to `state`."""
-        before, self.steps = self.distance, state.k
+        before, after, self.steps = self.distance, distance(state.k), state.k
         self.last = (state.k - 1, nfev, stage, fun, state.stationarity, state.feasibility, state.fun_error, state.stationarity_error)
-        if self.distance > before:
-            self._kept = array("d", self._rows[self._rows[:, 0] % self.distance == 0.0].tobytes())
-        if (self.steps - 1) % self.distance == 0:
+        if after > before:
+            self._kept = array("d", self._rows[self._rows[:, 0] % after == 0.0].tobytes())
+        if (self.steps - 1) % after == 0:
             self._kept.extend(self.last)
 
     @property

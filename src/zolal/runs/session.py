@@ -255,7 +255,7 @@ class Session:
 
     def _here(self, **changes: Any) -> Snapshot:
         failures = tuple(self.failures.items())
-        return replace(self.snapshot, nfev=self.spent, batches=self.batches, failures=failures, **changes)
+        return Snapshot(**(vars(self.snapshot) | dict(nfev=self.spent, batches=self.batches, failures=failures) | changes))
 
     def _checked(self, outcome: Outcome[Any]) -> Generator[Queries, Any, Result]:
         method, state = self.setup.method, outcome.state

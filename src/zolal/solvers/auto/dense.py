@@ -11,7 +11,12 @@ _potrf, _potrs, _syevr = get_lapack_funcs(("potrf", "potrs", "syevr"), (np.empty
 
 def norm(array: np.ndarray) -> float:
     """The root of the sum of squares, at a tenth of what np.linalg.norm takes for a short vector."""
-    return math.sqrt(float(np.vdot(array, array)))
+    return math.sqrt(np.vdot(array, array))
+
+
+def mean(values: np.ndarray) -> float:
+    """Of values, of which there is mostly one."""
+    return float(values[0]) if len(values) == 1 else float(values.mean())
 
 
 def square_lengths(rows: np.ndarray) -> np.ndarray:
@@ -19,10 +24,18 @@ def square_lengths(rows: np.ndarray) -> np.ndarray:
     return np.einsum("ij,ij->i", rows, rows)
 
 
+def same_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The first of each set of equal rows, in their order, and for every row the number of its set."""
+    keys = (rows + 0.0).view(f"V{rows.itemsize * rows.shape[1]}").reshape(-1).tolist()  # by their bytes, and 0 has a sign
+    numbers: dict[bytes, int] = {}
+    place = np.array([numbers.setdefault(key, len(numbers)) for key in keys])
+    return np.unique(place, return_index=True)[1], place
+
+
 def factorized(matrix: np.ndarray) -> np.ndarray:
     """The factor of a positive definite matrix, with anything in the other triangle; LinAlgError for any other matrix."""
     factor, failed = _potrf(matrix, lower=1, clean=0)
-    if failed or not np.isfinite(factor[-1, -1]):
+    if failed or not math.isfinite(factor[-1, -1]):
         raise LinAlgError(f"the matrix is not positive definite: row {failed}")
     return factor
 

@@ -1,18 +1,19 @@
 """The covariance matrix of values under the prior, and its Cholesky factor, which grows by a row per value."""
 
 import math
-from functools import cached_property
 from typing import Any, NamedTuple, final
 
 import numpy as np
 from scipy.linalg import get_lapack_funcs
 
 from zolal._array import EPS
+from zolal._cached import cached_property
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import square_lengths
 
 _potrf, _trtrs = get_lapack_funcs(("potrf", "trtrs"), (np.empty(0),))
 JITTER = 64.0 * EPS  # relative, on the diagonal of K: what its own rounding amounts to
+STRIP = 128  # rows of K that are made at once
 
 
 class Scales(NamedTuple):
@@ -35,16 +36,25 @@ class Scales(NamedTuple):
         common = CONSTANTS.common_curvature * math.sqrt(dimension) * curvature
         return cls(curvature, CONSTANTS.first_third, noise, common, CONSTANTS.first_axes * curvature)
 
+    def stretched(self, stretch: float, ratio: float) -> "Scales":
+        """Over a length that is so many times as long, where squares of values are in units so many times smaller."""
+        third, (curvature, common, axes) = self.third * stretch**3, (s * stretch**2 for s in (self.curvature, self.common, self.axes))
+        root = math.sqrt(ratio)
+        return Scales(curvature * root, third * root, self.noise * ratio, common * root, axes * root)
+
     def fourth(self, squares: Any) -> Any:
         """The variance of what lies beyond third order at |a|^2: over one length as large as third order."""
         return self.third**2 * squares**4
 
 
-def kernel(scales: Scales, a: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """k(a, b) = a.b + (s_h^2 |a|^2 |b|^2 + s_d^2 sum_i a_i^2 b_i^2)/4 + s_H^2 (a.b)^2 / 2 + s_3^2 (a.b)^3 for the rows b of `others`."""
+def kernel(scales: Scales, a: np.ndarray, others: np.ndarray, squares: np.ndarray | None = None) -> np.ndarray:
+    """k(a, b) = a.b + (s_h^2 |a|^2 |b|^2 + s_d^2 sum_i a_i^2 b_i^2)/4 + s_H^2 (a.b)^2 / 2 + s_3^2 (a.b)^3 for the rows b of `others`.
+
+    squares: b_i^2, where they are known.
+    """
     products = others @ a
     weights = (0.5 * scales.common) ** 2 * float(a @ a) + (0.5 * scales.axes) ** 2 * (a * a)
-    shared = (others * others) @ weights
+    shared = (others * others if squares is None else squares) @ weights
     return products * (1.0 + products * (0.5 * scales.curvature**2 + scales.third**2 * products)) + shared
 
 
@@ -57,19 +67,34 @@ class Sight(NamedTuple):
     solved: np.ndarray
 
 
+class Foretold(NamedTuple):
+    """What is believed of f(u) - f(centre), and the standard deviations of that and of f(u) itself, without the noise of an evaluation."""
+
+    change: float
+    deviation: float
+    value_deviation: float
+
+
 def matrix(offsets: np.ndarray, scales: Scales, noise: np.ndarray) -> np.ndarray:
-    """K = k + diag(noise + s_3^2 |a|^8)."""
+    """The upper triangle of K = k + diag(noise + s_3^2 |a|^8), with anything in the other one.
+
+    Strip by strip of its rows, each from the diagonal on: that is half of the work, and a strip stays in the cache.
+    """
     number, d = offsets.shape
-    axes, products = offsets * offsets, offsets @ offsets.T
+    axes = offsets * offsets
     squares = axes.sum(axis=1)
-    found = scales.third**2 * products
-    found += 0.5 * scales.curvature**2
-    found *= products
-    found += 1.0
-    found *= products
     shared = (math.sqrt(d * scales.common**2 + scales.axes**2) - scales.axes) / d
     halves = 0.5 * (scales.axes * axes + shared * squares[:, None])  # whose products are those of both shared parts
-    found += halves @ halves.T
+    found = np.empty((number, number))
+    for first in range(0, number, STRIP):
+        strip, rows = found[first : first + STRIP, first:], slice(first, first + STRIP)
+        products = offsets[rows] @ offsets[first:].T
+        np.multiply(products, scales.third**2, out=strip)
+        strip += 0.5 * scales.curvature**2
+        strip *= products
+        strip += 1.0
+        strip *= products
+        strip += halves[rows] @ halves[first:].T
     diagonal = found.reshape(-1)[:: number + 1]
     diagonal += scales.fourth(squares)
     diagonal *= 1.0 + JITTER
@@ -77,11 +102,17 @@ def matrix(offsets: np.ndarray, scales: Scales, noise: np.ndarray) -> np.ndarray
     return found
 
 
+def factorized_in_place(matrix: np.ndarray) -> bool:
+    """Put L^T over the upper triangle of a matrix, whose lower one stays as it is; False where rounding has made it indefinite."""
+    return bool(_potrf(matrix.T, lower=1, clean=0, overwrite_a=1)[1] == 0)  # .T is how LAPACK keeps it
+
+
 def cholesky(matrix: np.ndarray) -> np.ndarray:
-    """The lower factor; a matrix that rounding has made indefinite gets a longer diagonal."""
+    """The lower factor, with anything above it, of what the upper triangle says; where rounding has made it indefinite, the diagonal is
+    made longer."""
     extra = JITTER
     while True:
-        lower, failed = _potrf(matrix.T, lower=1, clean=1, overwrite_a=0)  # symmetric, and .T is how LAPACK keeps it
+        lower, failed = _potrf(matrix.T, lower=1, clean=0, overwrite_a=0)
         if failed == 0:
             return lower
         extra *= 16.0
@@ -93,26 +124,37 @@ class Factor:
     """K = L L^T with what is solved by it: L^-1 (F, 1, a), and with noise L^-1 a|a|^2. Rows are added in place where there is room.
 
     products: of the solved columns from a on. Children share the arrays of their parent, which reads its own rows alone; whoever adds a
-    second child gets a copy. L goes on as the identity where no row is yet, so that LAPACK solves by the array as it is.
+    second child gets a copy. L goes on as the identity where no row is yet, so that LAPACK solves by the array as it is. The squares of
+    the offsets are kept beside them.
     """
 
     def __init__(self, number: int, arrays: "tuple[np.ndarray, ...]", products: np.ndarray, used: list[int]) -> None:
         self.number, self.arrays, self.products, self.used = number, arrays, products, used
 
     @classmethod
-    def built(cls, covariance: np.ndarray, offsets: np.ndarray, values: np.ndarray, bent: bool = False) -> "Factor":
-        """bent: whether a|a|^2 is among the columns."""
+    def built(cls, scales: Scales, noise: np.ndarray, offsets: np.ndarray, values: np.ndarray, bent: bool = False) -> "Factor":
+        """noise: of each value. bent: whether a|a|^2 is among the columns."""
         number, columns = len(offsets), _bent(offsets) if bent else offsets
-        lower = cholesky(covariance)
+        covariance = matrix(offsets, scales, noise)
+        lower = covariance.T if factorized_in_place(covariance) else cholesky(matrix(offsets, scales, noise))
         right = np.empty((number, columns.shape[1] + 2), order="F")
         right[:, 0], right[:, 1], right[:, 2:] = values[:number], 1.0, columns
         solved = solved_by(lower, right)
         found = solved[:, 2:]
-        return cls(number, (_square(lower), _longer(solved), _longer(offsets)), found.T @ found, [number])
+        arrays = (_square(lower), _longer(solved), _longer(offsets), _longer(offsets * offsets))
+        return cls(number, arrays, found.T @ found, [number])
+
+    @classmethod
+    def of(cls, scales: Scales, noise: np.ndarray, offsets: np.ndarray, values: np.ndarray, first: int, bent: bool) -> "Factor":
+        """Built of the first rows, and grown by the others one by one."""
+        factor = cls.built(scales, noise[:first], offsets[:first], values, bent)
+        for n in range(first, len(values)):
+            factor = factor.grown(factor.sight(scales, offsets[n]), float(noise[n]), float(values[n]))
+        return factor
 
     def sight(self, scales: Scales, offset: np.ndarray) -> Sight:
         """Of one more point."""
-        row = kernel(scales, offset, self.offsets)
+        row = kernel(scales, offset, self.offsets, self.offset_squares)
         axes = offset * offset
         square = float(axes.sum())
         curved = 0.5 * scales.curvature**2 + 0.25 * scales.common**2 + square * scales.third**2
@@ -123,16 +165,19 @@ class Factor:
         """After one more value, with the noise that it has."""
         n, used, arrays = self.number, self.used, self.arrays
         if n == len(arrays[0]):
-            used, arrays = [n], (_square(arrays[0]), _longer(arrays[1]), _longer(arrays[2]))
+            used, arrays = [n], (_square(arrays[0]), *map(_longer, arrays[1:]))
         elif used[0] != n:
-            used, arrays = [n], (_square(self.lower, len(arrays[0])), arrays[1].copy(), arrays[2].copy())
-        lower, solved, kept = arrays
+            used, arrays = [n], (_square(self.lower, len(arrays[0])), *(array.copy() for array in arrays[1:]))
+        lower, solved, kept, squares = arrays
         new, offset = sight.solved, sight.offset
         own = (1.0 + JITTER) * sight.own + noise
         diagonal = math.sqrt(max(own - float(new @ new), JITTER * own))
-        lower[n, :n], lower[n, n], kept[n] = new, diagonal, offset
-        columns = _bent(offset[None, :])[0] if solved.shape[1] > len(offset) + 2 else offset
-        solved[n] = (np.concatenate([[value, 1.0], columns]) - new @ solved[:n]) / diagonal
+        lower[n, :n], lower[n, n], kept[n], squares[n] = new, diagonal, offset, offset * offset
+        columns = offset[None, :] if solved.shape[1] == len(offset) + 2 else _bent(offset[None, :])
+        row = solved[n]
+        row[0], row[1], row[2:] = value, 1.0, columns[0]
+        row -= new @ solved[:n]
+        row /= diagonal
         used[0] = n + 1
         last = solved[n, 2:]
         return Factor(n + 1, arrays, self.products + last[:, None] * last, used)
@@ -146,7 +191,12 @@ class Factor:
         return self.arrays[2][: self.number]
 
     @property
+    def offset_squares(self) -> np.ndarray:
+        return self.arrays[3][: self.number]
+
+    @property
     def lower(self) -> np.ndarray:
+        """L, with anything above it."""
         return self.arrays[0][: self.number, : self.number]
 
     @property
@@ -205,7 +255,7 @@ class Factor:
 
 def _bent(offsets: np.ndarray) -> np.ndarray:
     """a and a|a|^2, side by side."""
-    return np.hstack([offsets, offsets * square_lengths(offsets)[:, None]])
+    return np.concatenate([offsets, offsets * square_lengths(offsets)[:, None]], axis=1)
 
 
 def solved_by(lower: np.ndarray, right: np.ndarray, transposed: bool = False) -> np.ndarray:
@@ -216,23 +266,23 @@ def solved_by(lower: np.ndarray, right: np.ndarray, transposed: bool = False) ->
 
 
 def _room(rows: int) -> int:
-    """A quarter more, for those to come."""
-    return rows + max(16, rows // 4)
+    """A few more, for those to come: L is made anew before long, and what is not there need not be cleared, copied and solved by."""
+    return rows + max(16, rows // 16)
 
 
 def _longer(array: np.ndarray) -> np.ndarray:
     """A copy with room for more rows."""
-    longer = np.zeros((_room(len(array)), array.shape[1]))
+    longer = np.empty((_room(len(array)), array.shape[1]))
     longer[: len(array)] = array
     return longer
 
 
 def _square(lower: np.ndarray, room: int | None = None) -> np.ndarray:
-    """A copy that goes on as the identity, as far as there is room."""
+    """A copy that goes on as the identity, as far as there is room, with anything above its diagonal."""
     number = len(lower)
     room = _room(number) if room is None else room
-    bigger = np.zeros((room, room), order="F")
-    bigger[:number, :number] = lower
+    bigger = np.empty((room, room), order="F")
+    bigger[:number, :number], bigger[number:] = lower, 0.0
     rest = np.arange(number, room)
     bigger[rest, rest] = 1.0
     return bigger

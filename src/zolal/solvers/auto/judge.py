@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from zolal.solvers.auto.constants import CONSTANTS
-from zolal.solvers.auto.dense import norm
+from zolal.solvers.auto.dense import mean, norm
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.state import ModelledState
 
@@ -19,7 +19,7 @@ def judged(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledS
     belief, trial, reported = state.belief, state.trial, state.reported
     assert belief is not None
     values, outputs = _usable(values)
-    value = float(values.mean()) if len(values) else math.nan
+    value = mean(values) if len(values) else math.nan
     if not math.isfinite(value) or _is_absurd(value, belief.values):
         shorter = CONSTANTS.retreat * min(state.radius, norm(u - belief.centre))
         accident = trial is None and state.missing == 0  # one look may fail by chance
@@ -28,9 +28,9 @@ def judged(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledS
     margin = CONSTANTS.noise_margin * state.noise
     fallen, square = state.merit - value, belief.surprise(u, value, len(values))
     if reported is not None:
-        mean = outputs.mean(axis=0)
-        fallen -= reported.cost(mean)
-        others = reported.surprises(u, mean, len(values))
+        average = outputs.mean(axis=0)
+        fallen -= reported.cost(average)
+        others = reported.surprises(u, average, len(values))
         square = (square + sum(others)) / (1 + len(others))
         state = state.but(reported=reported.told(u, outputs))
     kept = CONSTANTS.surprise_memory if state.is_exact else CONSTANTS.noisy_surprise_memory
@@ -116,11 +116,14 @@ def _without_odd_start(state: ModelledState, belief: Quadratic) -> tuple[Modelle
 def _usable(told: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The values that are numbers of a sane size, and their outputs, one row each."""
     rows = told.reshape(len(told), -1)
-    rows = rows[(np.isfinite(rows) & (np.abs(rows) < CONSTANTS.largest_value)).all(axis=1)]
+    sane = np.abs(rows) < CONSTANTS.largest_value
+    if np.count_nonzero(sane) < sane.size:
+        rows = rows[sane.all(axis=1)]
     return rows[:, 0], rows[:, 1:]
 
 
 def _is_absurd(value: float, others: np.ndarray) -> bool:
     """Whether a value lies above others by so many times their spread that it is none of theirs."""
-    spread, lowest = float(np.ptp(others)), float(np.min(others))
+    lowest = float(others.min())
+    spread = float(others.max()) - lowest
     return spread > 0.0 and value - lowest > CONSTANTS.absurd * max(spread, abs(lowest))

@@ -5,10 +5,14 @@ from typing import NamedTuple, final
 import numpy as np
 
 from zolal.solvers.auto.constants import CONSTANTS
-from zolal.solvers.auto.factor import JITTER, Scales, cholesky
+from zolal.solvers.auto.dense import factorized
+from zolal.solvers.auto.dense import solved as solved_for
+from zolal.solvers.auto.factor import JITTER, Scales, cholesky, factorized_in_place, solved_by
 
 NOISE, SHAPES = 2, [0, 1, 3, 4]  # which of the scales are those of the noise and of f itself
 ENDLESS = 1e300  # beside which the square of any solved column is nothing
+WORTHWHILE = 128  # values from which on the factor of K takes longer than to change another one
+CLEAR = 1e-7  # the least rho beside which JITTER is nothing
 
 
 class Repeats(NamedTuple):
@@ -37,7 +41,10 @@ class Likelihood:
 
     def __init__(self, offsets: np.ndarray, values: np.ndarray, weights: np.ndarray, repeats: Repeats, least: float) -> None:
         self.weights, self.repeats, self.least = weights, repeats.trusted, least
-        self.terms, self.squares = _terms(offsets, values)
+        self.terms, squares = _terms(offsets, values)
+        self.fourths = squares**4
+        self.halves = 0.5 * np.column_stack([squares, offsets * offsets])  # the terms of s_h and s_d are products of these
+        self.factors: dict[Scales, np.ndarray] = {}
         self.first = np.array(Scales.first(offsets.shape[1]))[SHAPES]
         self.seen: dict[Scales, float] = {}
 
@@ -46,33 +53,82 @@ class Likelihood:
         return self.seen[scales]
 
     def _see(self, several: list[Scales]) -> None:
-        """Judge those that were not judged before, all at once."""
-        if new := [scales for scales in dict.fromkeys(several) if scales not in self.seen]:
-            self.seen.update(zip(new, self._values(np.array(new)).tolist(), strict=True))
+        """Judge those that were not judged before, all at once. several: the first of them is what the others are near to."""
+        new = [scales for scales in dict.fromkeys(several) if scales not in self.seen]
+        changed = {scales: columns for scales in new if (columns := self._changed(several[0], scales)) is not None}
+        direct = [scales for scales in new if scales not in changed]
+        if changed and several[0] not in self.factors and several[0] not in direct:
+            direct.append(several[0])
+        if direct:
+            self.seen.update(zip(direct, self._values(np.array(direct)).tolist(), strict=True))
+        if changed:
+            self.seen.update(zip(changed, self._beside(several[0], changed).tolist(), strict=True))
+
+    def _changed(self, scales: Scales, other: Scales) -> slice | None:
+        """The columns of `halves` whose products alone make the difference, where there is noise and it pays to say so."""
+        if not self.repeats.number or len(self.fourths) < WORTHWHILE or scales.noise < CLEAR:
+            return None
+        if scales[:3] != other[:3] or (scales.common != other.common) == (scales.axes != other.axes):
+            return None
+        return slice(1) if scales.common != other.common else slice(1, None)
 
     def _values(self, several: np.ndarray) -> np.ndarray:
         """Of scales, one row each."""
-        number, repeated = len(self.squares), self.repeats.number
+        number = len(self.fourths)
         rho = np.maximum(several[:, NOISE], self.least)
-        factors = [cholesky(each) for each in self._matrices(several, rho)]
-        values, ones = (np.array([factor[row, :number] for factor in factors]) for row in (number, number + 1))
-        lengths = np.array([np.diagonal(factor)[:number] for factor in factors])
+        factors = self._matrices(several, rho)
+        for i, each in enumerate(factors):
+            if not factorized_in_place(each):
+                factors[i] = cholesky(self._matrices(several[i : i + 1], rho[i : i + 1])[0]).T
+        if number >= WORTHWHILE:
+            self.factors.update(zip(map(Scales._make, several.tolist()), factors, strict=True))
+        values, ones = (factors[:, :number, row].copy() for row in (number, number + 1))  # whose sums have one order
+        lengths = factors.reshape(len(factors), -1)[:, : number * (number + 3) : number + 3]
         ones_square = np.einsum("ij,ij->i", ones, ones)
         left = values - (np.einsum("ij,ij->i", ones, values) / ones_square)[:, None] * ones
-        square = np.maximum(np.einsum("ij,ij->i", left, left) + self.repeats.square / rho, 1e-300)
+        return self._fit(several, np.einsum("ij,ij->i", left, left), np.log(lengths).sum(axis=1), ones_square)
+
+    def _beside(self, scales: Scales, changed: dict[Scales, slice]) -> np.ndarray:
+        """Of scales that are near to one whose factor is known: K + b H H^T with few columns H needs no factor of its own.
+
+        With W = L^-1 H and M = I + b W^T W, its determinant is |K| |M|, and x.(K + b H H^T)^-1 y = x.y - b (W^T x).M^-1 (W^T y) for x and y
+        that are solved by L. Left out is what JITTER would add, which is nothing beside noise.
+        """
+        number, lower = len(self.fourths), self.factors[scales].T
+        sides = np.ascontiguousarray(lower[number:, :number])  # values and ones
+        length, solved = float(np.log(lower.diagonal()[:number]).sum()), solved_by(lower, self.halves)
+        squares, lengths, ones_squares = [], [], []
+        for other, columns in changed.items():
+            more = (other.common**2 - scales.common**2) + (other.axes**2 - scales.axes**2)  # one of which is 0
+            part = solved[:, columns]
+            factor = factorized(np.eye(part.shape[1]) + more * (part.T @ part))
+            along = sides @ part
+            products = sides @ sides.T - more * (along @ solved_for(factor, along.T))
+            mean = products[0, 1] / products[1, 1]
+            left, beside = sides[0] - mean * sides[1], along[0] - mean * along[1]
+            squares.append(float(left @ left) - more * float(beside @ solved_for(factor, beside)))
+            lengths.append(length + float(np.log(factor.diagonal()).sum()))
+            ones_squares.append(float(products[1, 1]))
+        return self._fit(np.array(list(changed)), *map(np.array, (squares, lengths, ones_squares)))
+
+    def _fit(self, several: np.ndarray, squares: np.ndarray, lengths: np.ndarray, ones_square: np.ndarray) -> np.ndarray:
+        """squares: (F - v).K^-1 (F - v). lengths: of the logarithms of the factors' diagonals, the sums."""
+        number, repeated, rho = len(self.fourths), self.repeats.number, np.maximum(several[:, NOISE], self.least)
+        square = np.maximum(squares + self.repeats.square / rho, 1e-300)
         fit = -0.5 * (number - 1 + repeated) * np.log(square) - 0.5 * repeated * np.log(rho)
-        fit -= np.log(lengths).sum(axis=1) + 0.5 * np.log(ones_square)
+        fit -= lengths + 0.5 * np.log(ones_square)
         shapes = several[:, SHAPES]
         pull = np.log(np.where(shapes > 0.0, shapes / self.first, 1.0))
         return fit - 0.5 * np.einsum("ij,ij->i", pull, pull) / CONSTANTS.prior_spread**2
 
     def _matrices(self, several: np.ndarray, rho: np.ndarray) -> np.ndarray:
         """K of each, as sums of the same terms, with the values and ones beside it: in its factor they are solved by L."""
-        number = len(self.squares)
-        curvature, third, _, common, axes = several.T**2
-        found = np.stack([np.ones_like(rho), 0.5 * curvature, third, 0.25 * common, 0.25 * axes], axis=1) @ self.terms
+        number = len(self.fourths)
+        shares = (several * several)[:, [NOISE, *SHAPES]]
+        shares[:, 0] = 1.0  # of the first term, as of slopes
+        found = shares @ self.terms
         diagonal = found[:, : number * (number + 3) : number + 3]
-        diagonal += third[:, None] * self.squares**4
+        diagonal += shares[:, 2:3] * self.fourths
         diagonal *= 1.0 + JITTER
         diagonal += rho[:, None] / self.weights
         return found.reshape(len(found), number + 2, number + 2)
@@ -96,15 +152,20 @@ class Likelihood:
 
 
 def _terms(offsets: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The products of offsets that K is a weighted sum of, each as one row, the first with values and ones beside it; and |a|^2."""
-    number, axes = len(offsets), offsets * offsets
-    terms = np.zeros((5, number + 2, number + 2))
+    """The products of offsets that K is a sum of, times the squares of 1, s_H, s_3, s_h and s_d, each as one row; and |a|^2.
+
+    The first has values and ones beside it.
+    """
+    number, axes = len(offsets), 0.5 * offsets * offsets
+    terms = np.empty((5, number + 2, number + 2))
+    terms[:, number:], terms[:, :number, number:] = 0.0, 0.0
     plain, general, third, common, own = terms[:, :number, :number]
     np.matmul(offsets, offsets.T, out=plain)
     squares = np.diagonal(plain).copy()
     np.multiply(plain, plain, out=general)
     np.multiply(general, plain, out=third)
-    np.multiply(squares[:, None], squares, out=common)
+    general *= 0.5
+    np.multiply(0.5 * squares[:, None], 0.5 * squares, out=common)
     np.matmul(axes, axes.T, out=own)
     terms[0, :number, number], terms[0, :number, number + 1] = values, 1.0
     terms[0, number:, number:] = np.diag([ENDLESS, ENDLESS])

@@ -36,13 +36,14 @@ class Measured(NamedTuple):
         others = np.empty((extra + 1, extra + 1))
         others[0, 0], others[0, 1:], others[1:, 0] = ones_square, ones_products[d:], ones_products[d:]
         others[1:, 1:] = products[d:, d:]
-        others[1:, 1:][np.diag_indices(extra)] += 1.0 / bent_variance if extra else 0.0
-        crossed = np.vstack([ones_products[:d], products[d:, :d]])
-        mixed = divided(crossed, others, ROUNDING * float(np.max(np.diagonal(others))))
-        gradient = with_values[:d] - mixed.T @ np.append(factor.ones_with_values, with_values[d:])
+        if extra:
+            others.reshape(-1)[extra + 2 :: extra + 2] += 1.0 / bent_variance
+        crossed = np.concatenate([ones_products[None, :d], products[d:, :d]])
+        mixed = divided(crossed, others, ROUNDING * float(others.diagonal().max()))
+        gradient = with_values[:d] - mixed.T @ np.concatenate([[factor.ones_with_values], with_values[d:]])
         covariance = crossed.T @ mixed - products[:d, :d]
         left = -covariance
-        left[np.diag_indices(d)] += UNMEASURED  # I - C
-        covariance[np.diag_indices(d)] += 1.0
-        alone = divided(np.column_stack([covariance, gradient]), left, UNMEASURED)
+        left.reshape(-1)[:: d + 1] += UNMEASURED  # I - C
+        covariance.reshape(-1)[:: d + 1] += 1.0
+        alone = divided(np.concatenate([covariance, gradient[:, None]], axis=1), left, UNMEASURED)
         return cls(alone[:, d], 0.5 * (alone[:, :d] + alone[:, :d].T), mixed)

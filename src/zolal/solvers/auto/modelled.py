@@ -289,7 +289,7 @@ class Modelled(Solver[ModelledState]):
         if belief.is_exact:
             here, most = norm(belief.gradient), CONSTANTS.unconfirmed * state.steepest
             return (min(here, most) if most > 0.0 else here) / state.typical_unit
-        here = float(belief.gradient @ belief.gradient) - float(np.trace(belief.covariance))
+        here = float(belief.gradient @ belief.gradient) - float(belief.covariance.trace())
         way = norm(belief.centre - state.first_point)
         along = (state.fallen - state.doubt) / way if way > 0.0 else 0.0
         return max(math.sqrt(max(here, 0.0)), along) / state.typical_unit
@@ -343,7 +343,7 @@ class Modelled(Solver[ModelledState]):
                 return Status.STALLED if state.fallen > 0.0 else Status.NO_REACTION
         if norm(state.belief.centre - state.first_point) > CONSTANTS.endless * root:
             return Status.UNBOUNDED
-        shortest = CONSTANTS.shortest * max(1.0, float(np.max(np.abs(state.belief.centre))))
+        shortest = CONSTANTS.shortest * max(1.0, float(np.abs(state.belief.centre).max()))
         return Status.STALLED if state.is_stuck or state.radius < shortest else None
 
     def diagnosis(self, state: ModelledState) -> Status | None:

@@ -2,11 +2,11 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple, final
 
 import numpy as np
 
+from zolal._cached import cached_property
 from zolal.linearization import Linearization
 from zolal.solvers.auto.across import Across
 from zolal.solvers.auto.constants import CONSTANTS
@@ -51,7 +51,8 @@ class Slope(NamedTuple):
         """
         if not self.error > 0.0:
             return 1.0
-        share = 2.0 / 9.0 * min(float(np.sum((self.covariance / self.error / self.error) ** 2)), 1.0)
+        shares = self.covariance / self.error / self.error
+        share = 2.0 / 9.0 * min(float((shares * shares).sum()), 1.0)
         return (1.0 - share + CONSTANTS.certain * math.sqrt(share)) ** 1.5
 
 
@@ -86,7 +87,7 @@ class Here:
         missed their forecasts by, in standard deviations. across: what is known of f off the equalities. reported: what is believed of
         outputs, whose models are the last rows."""
         u = belief.centre
-        active = None if terrain.is_free else _Active.of(rows, terrain.lower - u, terrain.upper - u, TOUCHING * radius)
+        active = None if terrain.is_free else _Active.of(rows, terrain, u, TOUCHING * radius)
         sure = CONSTANTS.pressed * (1.0 + 2.0 / max(len(belief.values) - 1, 1))  # few values do not even tell their own spread
         sure *= math.sqrt(max(surprise, 1.0))
 
@@ -97,7 +98,7 @@ class Here:
                 covariance = covariance + reported.doubt(way.multipliers[-len(reported.beliefs) :], measured)
             if active is not None:
                 covariance = taken_out(covariance, active.held(gradient, way.multipliers, sure, covariance))
-            error = math.sqrt(max(float(np.trace(covariance)), 0.0))
+            error = math.sqrt(max(float(covariance.trace()), 0.0))
             return Slope(gradient, covariance, error, way.stationarity, way.multipliers)
 
         believed = slope(belief.gradient, belief.covariance)
@@ -127,7 +128,7 @@ class _Way(NamedTuple):
     @classmethod
     def down(cls, terrain: Terrain, rows: Linearization, u: np.ndarray, gradient: np.ndarray, radius: float) -> "_Way":
         short = max(radius / max(norm(gradient), 1e-300), 1e-300)
-        found = steepest(short, gradient, rows, terrain.lower - u, terrain.upper - u, radius)
+        found = steepest(short, gradient, rows, *terrain.around(u), radius)
         return cls(norm(found.step) / short, found.multipliers)
 
 
@@ -142,36 +143,58 @@ class _Active:
     fixed: np.ndarray
 
     @classmethod
-    def of(cls, rows: Linearization, lower: np.ndarray, upper: np.ndarray, near: float) -> "_Active":
-        margin = near * rows.lengths
-        which = rows.are_equalities | (rows.value >= rows.upper - margin) | (rows.value <= rows.lower + margin)
+    def of(cls, rows: Linearization, terrain: Terrain, u: np.ndarray, near: float) -> "_Active":
+        which = rows.are_equalities
+        if np.count_nonzero(which) < len(which):
+            margin = near * rows.lengths
+            which = which | (rows.value >= rows.upper - margin) | (rows.value <= rows.lower + margin)
+        if not terrain.has_bounds:
+            return cls(rows, which, np.zeros(len(u), dtype=int), np.zeros(len(u), dtype=bool))
+        lower, upper = terrain.around(u)
         low, high = lower >= -near, upper <= near
         return cls(rows, which, np.where(high, 1, np.where(low, -1, 0)), low & high)
 
     @cached_property
     def normals(self) -> np.ndarray:
         """Of length 1, the rows' first."""
-        scaled = self.rows.jacobian[self.which] / self.rows.lengths[self.which][:, None]
-        return np.vstack([scaled, np.eye(len(self.bounds))[self.bounds != 0]]) if self.bounds.any() else scaled
+        scaled = self.rows.unit_rows[self.which]
+        return np.concatenate([scaled, np.eye(len(self.bounds))[self.at_bounds]]) if self.has_bounds else scaled
+
+    @cached_property
+    def has_rows(self) -> bool:
+        return bool(np.count_nonzero(self.which))
+
+    @cached_property
+    def has_bounds(self) -> bool:
+        return bool(np.count_nonzero(self.bounds))
+
+    @cached_property
+    def at_bounds(self) -> np.ndarray:
+        return self.bounds != 0
 
     def held(self, gradient: np.ndarray, multipliers: np.ndarray, sure: float, covariance: np.ndarray) -> np.ndarray:
         """Orthonormal rows that span the normals which surely hold x back. sure: the standard deviations that it takes."""
-        if not self.which.any() and not self.bounds.any():
+        if not self.has_rows and not self.has_bounds:
             return np.empty((0, len(gradient)))
         return self.span(self.pressed(gradient, multipliers, sure**2 * covariance))
 
     def pressed(self, gradient: np.ndarray, multipliers: np.ndarray, covariance: np.ndarray) -> np.ndarray:
         """Which of the normals hold x back by more than the doubt of the gradient along them; equalities and fixed variables always do."""
-        if self.always.all():  # nothing else is there
+        if np.count_nonzero(self.always) == len(self.always):  # nothing else is there
             return self.always
-        pull = gradient + self.rows.jacobian.T @ multipliers
-        forces = np.append(np.abs(multipliers * self.rows.lengths)[self.which], (-self.bounds * pull)[self.bounds != 0])
+        pull = gradient + self.rows.jacobian.T @ multipliers if len(multipliers) else gradient
+        forces = (-self.bounds * pull)[self.at_bounds]
+        if self.has_rows:
+            forces = np.concatenate([np.abs(multipliers * self.rows.lengths)[self.which], forces])
         return self.always | (forces > np.sqrt(self.variances(covariance)))
 
     def variances(self, covariance: np.ndarray) -> np.ndarray:
         """Of the gradient along each normal, as far as the equalities leave it: what lies across them is never measured, nor needed."""
+        any_always = np.count_nonzero(self.always)
+        if not self.has_rows and not any_always:  # those of bounds are axes
+            return np.maximum(covariance.diagonal()[self.at_bounds], 0.0)
         within = self.normals
-        if self.always.any():
+        if any_always:
             always = self._always_spanned
             within = within - (within @ always.T) @ always
             lengths = np.linalg.norm(within, axis=1)
@@ -181,7 +204,8 @@ class _Active:
     @cached_property
     def always(self) -> np.ndarray:
         """Which of the normals are those of equalities and fixed variables."""
-        return np.append(self.rows.are_equalities[self.which], self.fixed[self.bounds != 0])
+        own = self.rows.are_equalities[self.which]
+        return np.concatenate([own, self.fixed[self.at_bounds]]) if self.has_bounds else own
 
     @cached_property
     def _always_spanned(self) -> np.ndarray:
@@ -189,9 +213,9 @@ class _Active:
 
     def span(self, chosen: np.ndarray) -> np.ndarray:
         """Orthonormal rows that span the chosen normals; those of bounds are orthonormal by themselves."""
-        if not self.which.any():
+        if not self.has_rows:
             return self.normals[chosen]
-        return self._always_spanned if np.array_equal(chosen, self.always) else spanned(self.normals[chosen])
+        return self._always_spanned if chosen is self.always or (chosen == self.always).all() else spanned(self.normals[chosen])
 
 
 def multiplier_errors(
@@ -226,8 +250,8 @@ def looked_at(
     if downwards and float(here.slope.gradient @ t) > 0.0:
         t = -t
     axis = np.zeros(len(t))
-    axis[np.argmax(np.diagonal(covariance))] = 1.0  # in a corner bounds leave little of other directions
-    allowed = max(LOOSE, 1.01 * here.rows.distance(here.rows.value))
+    axis[covariance.diagonal().argmax()] = 1.0  # in a corner bounds leave little of other directions
+    allowed = max(LOOSE, 1.01 * here.rows.own_distance)
 
     def told(way: np.ndarray) -> float:
         return math.sqrt(max(float(way @ (covariance @ way)), 0.0))
@@ -255,13 +279,14 @@ def _is_among(point: np.ndarray, points: np.ndarray, near: float) -> bool:
 
 def _left_of(way: np.ndarray, terrain: Terrain, here: Here) -> np.ndarray:
     """What bounds and linearized rows leave of a way from the centre; what is blocked there by a bound goes to its other side."""
-    lower, upper, rows = terrain.lower - here.centre, terrain.upper - here.centre, here.rows
-    blocked = ((way > upper) & (-way >= lower)) | ((way < lower) & (-way <= upper))
-    way = np.clip(np.where(blocked, -way, way), lower, upper)
+    (lower, upper), rows = terrain.around(here.centre), here.rows
+    if terrain.has_bounds:
+        blocked = ((way > upper) & (-way >= lower)) | ((way < lower) & (-way <= upper))
+        way = np.minimum(np.maximum(np.where(blocked, -way, way), lower), upper)
     if not len(rows.value):
         return way
     there = rows.at(rows.value + rows.jacobian @ way)
-    return way if there.violation == 0.0 else np.clip(way + nearest(there, lower - way, upper - way), lower, upper)
+    return way if there.violation == 0.0 else np.minimum(np.maximum(way + nearest(there, lower - way, upper - way), lower), upper)
 
 
 def seen_again(belief: Quadratic, covariance: np.ndarray, fresh: np.ndarray) -> np.ndarray:
@@ -272,7 +297,7 @@ def seen_again(belief: Quadratic, covariance: np.ndarray, fresh: np.ndarray) -> 
 
 def _least_known(covariance: np.ndarray, fresh: np.ndarray) -> tuple[np.ndarray, float]:
     """The direction of the largest variance, and the root of that."""
-    largest = float(np.trace(covariance))
+    largest = float(covariance.trace())
     if not largest > 0.0:
         return fresh / norm(fresh), 0.0
     shares = covariance / largest  # so that no step is longer than the one before, nor vanishes

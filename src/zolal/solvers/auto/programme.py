@@ -29,16 +29,21 @@ def solve(hessian: np.ndarray, gradient: np.ndarray, rows: Linearization, lower:
     """
     equal = rows.are_equalities
     step, prices = _equalities_alone(partial(solved, factorized(hessian)), gradient, rows.only(equal))
-    if (step < lower).any() or (step > upper).any() or not _hold(rows, equal, step):
+    if _is_outside(step, lower, upper) or not _hold(rows, equal, step):
         return _by_daqp(hessian, gradient, rows, lower, upper, unit)
     multipliers = np.zeros(len(equal))
     multipliers[equal] = prices
     return Solution(step, multipliers)
 
 
+def _is_outside(step: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> bool:
+    """Whether a step leaves the bounds; to count takes a quarter of the time of `any` where there are few."""
+    return bool(np.count_nonzero(step < lower) or np.count_nonzero(step > upper))
+
+
 def _hold(rows: Linearization, equal: np.ndarray, step: np.ndarray) -> bool:
     """Whether the linearized rows that are no equalities hold after a step."""
-    if equal.all():
+    if np.count_nonzero(equal) == len(equal):
         return True
     value = rows.value + rows.jacobian @ step
     return bool((equal | ((value >= rows.lower) & (value <= rows.upper))).all())
@@ -48,9 +53,9 @@ def steepest(length: float, gradient: np.ndarray, rows: Linearization, lower: np
     """The minimiser of <gradient, p> + |p|^2/(2 length) over the linearized rows and the bounds: a projected step along -gradient."""
     if not len(rows.value):
         return Solution(np.minimum(np.maximum(-length * gradient, lower), upper), np.empty(0))
-    if rows.are_equalities.all():
+    if np.count_nonzero(rows.are_equalities) == len(rows.value):
         step, prices = _equalities_alone(lambda right: length * right, gradient, rows)
-        if not ((step < lower).any() or (step > upper).any()):
+        if not _is_outside(step, lower, upper):
             return Solution(step, prices)
     return solve(np.eye(len(gradient)) / length, gradient, rows, lower, upper, unit)
 
@@ -58,10 +63,10 @@ def steepest(length: float, gradient: np.ndarray, rows: Linearization, lower: np
 def nearest(rows: Linearization, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     """The shortest step to where the linearized rows hold within the bounds; where they cannot, one that violates them little."""
     d = rows.jacobian.shape[1]
-    if rows.are_equalities.all():
-        scaled, missing = rows.jacobian / rows.lengths[:, None], (rows.lower - rows.value) / rows.lengths
+    if np.count_nonzero(rows.are_equalities) == len(rows.value):
+        scaled, missing = rows.unit_rows, (rows.lower - rows.value) / rows.lengths
         step = missing[0] * scaled[0] if len(scaled) == 1 else np.linalg.lstsq(scaled, missing, rcond=1e-12)[0]
-        if ((step >= lower) & (step <= upper)).all():
+        if not _is_outside(step, lower, upper):
             return step
     excess = np.abs(rows.value - np.clip(rows.value, rows.lower, rows.upper)) / rows.lengths
     return _by_daqp(np.eye(d), np.zeros(d), rows, lower, upper, max(float(np.max(excess)), 1e-12)).step
@@ -74,7 +79,7 @@ def _equalities_alone(
     plain = -solved_for(gradient)
     if not len(rows.value):
         return plain, np.empty(0)
-    scaled = rows.jacobian / rows.lengths[:, None]
+    scaled = rows.unit_rows
     reached = solved_for(scaled.T)
     missing = (rows.lower - rows.value) / rows.lengths - scaled @ plain
     normal = scaled @ reached
@@ -88,7 +93,7 @@ def _equalities_alone(
 def _by_daqp(hessian: np.ndarray, gradient: np.ndarray, rows: Linearization, lower: np.ndarray, upper: np.ndarray, unit: float) -> Solution:
     """In units in which steps, gradients of rows and the objective are of order 1; rows that cannot hold are relaxed."""
     d, size = len(gradient), max(float(np.max(np.abs(np.diagonal(hessian)))), 1e-300)
-    matrix = np.ascontiguousarray(rows.jacobian / rows.lengths[:, None])
+    matrix = np.ascontiguousarray(rows.unit_rows)
     scale = rows.lengths * unit
     high = np.concatenate([upper / unit, (rows.upper - rows.value) / scale])
     low = np.concatenate([lower / unit, (rows.lower - rows.value) / scale])

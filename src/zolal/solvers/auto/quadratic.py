@@ -19,31 +19,22 @@ Derived in docs/algorithm.md.
 """
 
 import math
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import NamedTuple, final
+from dataclasses import dataclass, field
+from typing import Any, final
 
 import numpy as np
 
 from zolal._array import EPS
+from zolal._cached import cached_property
 from zolal.solvers.auto.constants import CONSTANTS
-from zolal.solvers.auto.dense import square_lengths
-from zolal.solvers.auto.factor import Factor, Scales, Sight, matrix
-from zolal.solvers.auto.grain import grain
+from zolal.solvers.auto.dense import mean, same_rows, square_lengths
+from zolal.solvers.auto.factor import Factor, Foretold, Scales, Sight
+from zolal.solvers.auto.grain import grain, is_plateau
 from zolal.solvers.auto.likelihood import Likelihood, Repeats
 from zolal.solvers.auto.measured import Measured
 
 VANISHING = 1e-145  # differences of values whose squares are hardly numbers
-PLATEAU = 0.1  # lengths: how far away equal values say that f has steps
 SAME_PLACE = 9  # decimals of a length to which points are the same
-
-
-class Foretold(NamedTuple):
-    """What is believed of f(u) - f(centre), and the standard deviations of that and of f(u) itself, without the noise of an evaluation."""
-
-    change: float
-    deviation: float
-    value_deviation: float
 
 
 @final
@@ -72,11 +63,18 @@ class Quadratic:
     foreseen: int | None = None
     _kept: "Factor | None" = field(default=None, init=False, repr=False)
     _sighted: "tuple[np.ndarray, Sight] | None" = field(default=None, init=False, repr=False)  # the point that was last asked about
+    _said: "tuple[Sight, Foretold] | None" = field(default=None, init=False, repr=False)  # what was foretold of it
 
     @classmethod
     def start(cls, centre: np.ndarray, value: float, length: float) -> "Quadratic":
         """After one value."""
         return cls(centre[None, :], np.array([value]), np.ones(1), Repeats(), centre, length, Scales.first(len(centre)), 1)
+
+    def but(self, **changes: Any) -> "Quadratic":
+        """With some fields changed, and nothing kept that was made of them: `dataclasses.replace` takes several times as long."""
+        own, new = self.__dict__, object.__new__(Quadratic)
+        new.__dict__.update({name: own[name] for name in Quadratic.__match_args__}, **changes)
+        return new
 
     @property
     def dimension(self) -> int:
@@ -84,18 +82,19 @@ class Quadratic:
 
     def told(self, point: np.ndarray, values: np.ndarray) -> "Quadratic":
         """After one more point, with one value or several; the factor grows by a row."""
-        mean = float(values.mean())
-        new = replace(
-            self,
-            points=np.vstack([self.points, point]),
-            values=np.append(self.values, mean),
-            weights=np.append(self.weights, float(len(values))),
+        value = mean(values)
+        new = self.but(
+            points=np.concatenate([self.points, point[None, :]]),
+            values=np.concatenate([self.values, [value]]),
+            weights=np.concatenate([self.weights, [float(len(values))]]),
             repeats=self.repeats.seen(values) if len(values) > 1 else self.repeats,
             unsearched=self.unsearched + 1,
             foreseen=None if self.foreseen is None else self.foreseen + 1,
         )
+        lowest, highest = self.extremes
+        new.__dict__.update(value_there=self.value_there, extremes=(min(lowest, value), max(highest, value)))  # the same, made with less
         if new.is_exact == self.is_exact:  # else other columns are needed
-            grown = self._factor.grown(self._sight(point), self._rho / len(values), mean - self.value_there)
+            grown = self._factor.grown(self._sight(point), self._rho / len(values), value - self.value_there)
             object.__setattr__(new, "_kept", grown)
         return new
 
@@ -104,27 +103,29 @@ class Quadratic:
         seen = self.told(point, values)._merged()
         share = seen.repeats.square / seen.repeats.number / self.amplitude
         scales = seen.scales._replace(noise=min(max(share, self.least), 1.0)) if self.is_exact else seen.scales
-        return replace(seen, scales=scales, built=len(seen.values), grain=0.0, unsearched=len(seen.values)).fitted()
+        return seen.but(scales=scales, built=len(seen.values), grain=0.0, unsearched=len(seen.values)).fitted()
 
     def foreseeing(self) -> "Quadratic":
         """The same belief, for which all values that come are forecasts. Where no values differ yet it knows no noise either."""
         if self.foreseen is not None:
             return self
-        new = replace(self, foreseen=0, least=EPS if self.is_flat else self.least)
+        new = self.but(foreseen=0, least=EPS if self.is_flat else self.least)
         object.__setattr__(new, "_kept", None if self.is_flat else self._kept)
         return new
 
     def moved(self, centre: np.ndarray, length: float) -> "Quadratic":
         """In another frame, of the nearest points alone, and with scales that fit them."""
         order = self._worth_keeping(centre, length)
-        kept = replace(self.seen_from(centre, length), points=self.points[order], values=self.values[order], weights=self.weights[order])
-        return replace(kept, built=len(order)).fitted()
+        kept = self.seen_from(centre, length)
+        if len(order) < len(self.values):
+            kept = kept.but(points=self.points[order], values=self.values[order], weights=self.weights[order], built=len(order))
+        return kept.fitted()
 
     def seen_from(self, centre: np.ndarray, length: float) -> "Quadratic":
         """The same belief in another frame."""
         scales, share = self._scales_at(centre, length)
         least = min(self._rounding_share * share, 1.0)
-        return replace(self, centre=centre, length=length, scales=scales, built=len(self.values), least=least)
+        return self.but(centre=centre, length=length, scales=scales, built=len(self.values), least=least)
 
     def _scales_at(self, centre: np.ndarray, length: float) -> tuple[Scales, float]:
         """The prior in another frame, and by how much rho is larger there.
@@ -136,13 +137,10 @@ class Quadratic:
         along = self._offsets @ t / self.length
         turned = along * (self.scales.curvature**2 + 3.0 * self.scales.third**2 * along)
         slope = self.gradient + self._offsets.T @ (factor.alpha * turned) / self.length + self._axes_curvature * t / self.length**2
-        expected = float(slope @ slope) + float(np.trace(self.covariance))
+        expected = float(slope @ slope) + float(self.covariance.trace())
         amplitude = max(expected / d, 1e-300) * length**2
         ratio = min(max(self.amplitude / amplitude, 1e-4), 1e4)
-        stretch = length / self.length
-        third, curvature = self.scales.third * stretch**3 * math.sqrt(ratio), self.scales.curvature * stretch**2 * math.sqrt(ratio)
-        common, axes = (scale * stretch**2 * math.sqrt(ratio) for scale in (self.scales.common, self.scales.axes))
-        return Scales(curvature, third, self.scales.noise * ratio, common, axes), ratio
+        return self.scales.stretched(length / self.length, ratio), ratio
 
     def _worth_keeping(self, centre: np.ndarray, length: float) -> np.ndarray:
         """Which values stay: the nearest ones that a quadratic needs; with noise twice as many, and all that are about as near as steps go.
@@ -171,20 +169,20 @@ class Quadratic:
     @cached_property
     def is_flat(self) -> bool:
         """Whether every value is the same, as far as numbers can tell."""
-        return not float(np.ptp(self.values)) > VANISHING
+        lowest, highest = self.extremes
+        return not highest - lowest > VANISHING
+
+    @cached_property
+    def extremes(self) -> tuple[float, float]:
+        """The least and the largest value."""
+        return float(self.values.min()), float(self.values.max())
 
     @cached_property
     def is_plateau(self) -> bool:
         """Whether, about one length away, equal values lie in all directions that were looked at: f has steps, and the centre is on one."""
         if not self.is_exact or self.foreseen:
             return False
-        equal = self._offsets[self.values == self.value_there]
-        same = equal[square_lengths(equal) >= PLATEAU**2]
-        if not len(same):
-            return False
-        there = self._offsets[square_lengths(self._offsets) >= PLATEAU**2]
-        enough = len(same) >= min(self.dimension, len(there))
-        return enough and bool(np.linalg.matrix_rank(same) == np.linalg.matrix_rank(there))
+        return is_plateau(self._offsets, self.values == self.value_there)
 
     @property
     def is_exact(self) -> bool:
@@ -207,34 +205,32 @@ class Quadratic:
             return self
         seen = self._grained() if self.is_exact else self._merged()
         number = len(seen.values)
-        start = replace(seen, unsearched=0, built=number, least=seen._rounding_share)
+        start = seen.but(unsearched=0, built=number, least=seen._rounding_share)
         if number < 3:
             return start
-        return replace(start, scales=start._likeliest())
+        return start.but(scales=start._likeliest())
 
     def _likeliest(self) -> Scales:
         """Judged by some values, near and far."""
-        number = len(self.values)
-        chosen = np.unique(np.linspace(0, number - 1, min(number, CONSTANTS.search_points)).astype(int))
-        some = np.sort(np.argsort(square_lengths(self.points - self.centre), kind="stable")[chosen])
+        number, most = len(self.values), CONSTANTS.search_points
+        some = np.arange(number)
+        if number > most:
+            order = np.argsort(square_lengths(self.points - self.centre), kind="stable")
+            some = np.sort(order[np.linspace(0, number - 1, most).astype(int)])
         values = self.values[some] - self.value_there
         offsets = (self.points[some] - self.centre) / self.length
         return Likelihood(offsets, values, self.weights[some], self.repeats, self.least).climbed(self.scales)
 
     def _merged(self) -> "Quadratic":
         """With one mean for each point, however often it was evaluated; what its values differ by is noise."""
-        places = np.round((self.points - self.centre) / self.length, SAME_PLACE)
-        _, first, place = np.unique(places, axis=0, return_index=True, return_inverse=True)
-        if len(first) == len(places):
+        first, place = same_rows(np.round((self.points - self.centre) / self.length, SAME_PLACE))
+        if len(first) == len(place):
             return self
-        place = place.reshape(-1)
         weights = np.bincount(place, self.weights)
         means = np.bincount(place, self.weights * self.values) / weights
         square = float(np.sum(self.weights * (self.values - means[place]) ** 2))
-        repeats = Repeats(self.repeats.square + square, self.repeats.number + len(places) - len(first))
-        order = np.argsort(first)
-        chosen = first[order]
-        return replace(self, points=self.points[chosen], values=means[order], weights=weights[order], repeats=repeats)
+        repeats = Repeats(self.repeats.square + square, self.repeats.number + len(place) - len(first))
+        return self.but(points=self.points[first], values=means, weights=weights, repeats=repeats)
 
     @property
     def noise(self) -> float:
@@ -273,8 +269,11 @@ class Quadratic:
         factor = self._factor
         d = self.dimension
         along = factor.with_ones[:d] / math.sqrt(factor.ones_square)
-        reduced = np.eye(d) - factor.products[:d, :d] + np.outer(along, along)
-        return (self.amplitude / self.length**2) * reduced
+        reduced = np.eye(d)
+        reduced -= factor.products[:d, :d]
+        reduced += along[:, None] * along
+        reduced *= self.amplitude / self.length**2
+        return reduced
 
     @cached_property
     def measured(self) -> tuple[np.ndarray, np.ndarray]:
@@ -295,22 +294,28 @@ class Quadratic:
     def hessian(self) -> np.ndarray:
         """The mean of the Hessian, per square unit of u."""
         a, alpha = self._offsets, self._factor.alpha
-        hessian = self.scales.curvature**2 * (a.T @ (alpha[:, None] * a))
-        hessian[np.diag_indices_from(hessian)] += self._axes_curvature
-        return hessian / self.length**2
+        hessian: np.ndarray = a.T @ (alpha[:, None] * a)
+        hessian *= self.scales.curvature**2
+        hessian.reshape(-1)[:: len(hessian) + 1] += self._axes_curvature
+        hessian /= self.length**2
+        return hessian
 
     @property
     def _axes_curvature(self) -> np.ndarray:
         """What all directions share and what each axis has of its own, per square length."""
-        along = 0.5 * (self._factor.alpha @ self._offsets**2)
-        return self.scales.common**2 * float(np.sum(along)) + self.scales.axes**2 * along
+        along = 0.5 * (self._factor.alpha @ self._factor.offset_squares)
+        return self.scales.common**2 * float(along.sum()) + self.scales.axes**2 * along
 
     def foretold(self, point: np.ndarray) -> Foretold:
         """What is believed of f(point) - f(centre), the third-order error at the point included."""
-        factor, sight = self._factor, self._sight(point)
+        factor, sight, kept = self._factor, self._sight(point), self._said
+        if kept is not None and kept[0] is sight:
+            return kept[1]
         known, along = sight.own - float(sight.solved @ sight.solved), float(sight.solved @ factor.ones_solved)
-        deviations = (math.sqrt(self.amplitude * max(known + doubt**2 / factor.ones_square, 0.0)) for doubt in (along, 1.0 - along))
-        return Foretold(float(sight.row @ factor.alpha), *deviations)
+        one, other = (self.amplitude * max(known + doubt**2 / factor.ones_square, 0.0) for doubt in (along, 1.0 - along))
+        foretold = Foretold(float(sight.row @ factor.alpha), math.sqrt(one), math.sqrt(other))
+        object.__setattr__(self, "_said", (sight, foretold))
+        return foretold
 
     def surprise(self, point: np.ndarray, value: float, number: int) -> float:
         """The square of what a mean of so many values missed its forecast by, in standard deviations."""
@@ -336,10 +341,8 @@ class Quadratic:
         """
         if self.scales.third <= 0.0:
             return math.inf
-        values = max(float(np.sum(self.weights)) / (self.dimension + 1), 1.0)
+        values = max(float(self.weights.sum()) / (self.dimension + 1), 1.0)
         return CONSTANTS.stretch * self.length * (self._rho / (2.0 * self.scales.third**2)) ** (1.0 / 6.0) / values**0.1
-
-    # the factor
 
     @property
     def _rounding_share(self) -> float:
@@ -353,12 +356,12 @@ class Quadratic:
 
     @property
     def _float_rounding(self) -> float:
-        return max(CONSTANTS.rounding * EPS * float(np.max(np.abs(self.values))), VANISHING)
+        return max(CONSTANTS.rounding * EPS * max(map(abs, self.extremes)), VANISHING)
 
     def _grained(self) -> "Quadratic":
         """With the grain that the values show, once they have shown one."""
         found = 0.0 if self.grain else grain(self.values, self._float_rounding)
-        return replace(self, grain=found) if found else self
+        return self.but(grain=found) if found else self
 
     @property
     def _rho(self) -> float:
@@ -367,7 +370,7 @@ class Quadratic:
     @cached_property
     def value_there(self) -> float:
         """What was evaluated nearest to the centre; all values are counted from it, so that little is lost to rounding."""
-        return float(self.values[np.argmin(square_lengths(self.points[: self.built] - self.centre))])
+        return float(self.values[square_lengths(self.points[: self.built] - self.centre).argmin()])
 
     def value_at(self, point: np.ndarray) -> float | None:
         """What a point gave that was evaluated before and is not forgotten."""
@@ -381,7 +384,7 @@ class Quadratic:
     def _sight(self, point: np.ndarray) -> Sight:
         """Of a point, which is asked about several times: before it is evaluated, when it has been, and when it joins the others."""
         kept = self._sighted
-        if kept is None or not np.array_equal(kept[0], point):
+        if kept is None or (kept[0] is not point and np.count_nonzero(kept[0] != point)):
             kept = point, self._factor.sight(self.scales, (point - self.centre) / self.length)
             object.__setattr__(self, "_sighted", kept)
         return kept[1]
@@ -391,10 +394,6 @@ class Quadratic:
         factor = self._kept
         if factor is None:
             offsets, values = (self.points - self.centre) / self.length, self.values - self.value_there
-            covariance = matrix(offsets[: self.built], self.scales, self._rho / self.weights[: self.built])
-            factor = Factor.built(covariance, offsets[: self.built], values, not self.is_exact)
-            for number in range(self.built, len(values)):
-                sight = factor.sight(self.scales, offsets[number])
-                factor = factor.grown(sight, self._rho / float(self.weights[number]), float(values[number]))
+            factor = Factor.of(self.scales, self._rho / self.weights, offsets, values, self.built, not self.is_exact)
             object.__setattr__(self, "_kept", factor)
         return factor

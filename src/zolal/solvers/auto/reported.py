@@ -3,11 +3,11 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple, final
 
 import numpy as np
 
+from zolal._cached import cached_property
 from zolal.constraints import Outputs
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.quadratic import Quadratic

@@ -1,12 +1,12 @@
 """The automatic solver: a belief over quadratics for few variables, over slopes for many and for samples."""
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, ClassVar, final
 
 import numpy as np
 
 from zolal._array import Array
+from zolal._cached import cached_property
 from zolal.errors import UnsupportedError
 from zolal.estimators.base import Queries
 from zolal.mirror import Euclidean, MirrorMap

@@ -2,12 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from zolal._array import Array
+from zolal._cached import cached_property
 from zolal.linearization import Linearization
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import norm

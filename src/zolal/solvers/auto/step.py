@@ -74,7 +74,7 @@ class Stepper:
         """
         u, multipliers = model.centre if start is None else start, np.zeros(len(rows.value)) if prices is None else prices
         gain = -model.change(u) if start is not None else 0.0
-        allowed, held = 1.01 * rows.distance(rows.value), rows.are_equalities
+        allowed, held = 1.01 * rows.own_distance, rows.are_equalities
         for _ in range(ROUNDS):
             try:
                 found, convex = self._programme(model, u, rows, bend + self.terrain.bend(multipliers), radius, held)
@@ -131,15 +131,14 @@ class Stepper:
         """
         terrain, away, radius = self.terrain, u - model.centre, max(radius, 1e-300)  # huge values shrink it until it is none
         hessian, slope = model.hessian + bend, model.slope(u)
-        if held.any():
-            scaled = rows.jacobian[held] / rows.lengths[held][:, None]
+        if np.count_nonzero(held):
+            scaled = rows.unit_rows[held]
             hessian = hessian + (10.0 * norm(hessian) + 1e-300) * (scaled.T @ scaled)
         shift = _convexity_shift(hessian, FLAT * norm(slope) / radius)
-        lower, upper = terrain.lower - u, terrain.upper - u
-        eye = np.eye(len(u))
+        lower, upper = terrain.around(u)
 
         def solved(price: float) -> tuple[Solution, float]:
-            found = solve(hessian + (shift + price) * eye, slope + price * away, rows, lower, upper, radius)
+            found = solve(_shifted(hessian, shift + price), slope + price * away, rows, lower, upper, radius)
             return found, norm(away + found.step)
 
         found, length = solved(0.0)
@@ -181,10 +180,17 @@ def _convexity_shift(hessian: np.ndarray, floor: float) -> float:
     """What has to be added to the diagonal so that no eigenvalue is below the floor or below rounding; 0 where none is."""
     least = floor + 1e-10 * norm(hessian) + 1e-300
     try:
-        factorized(hessian - least * np.eye(len(hessian)))
+        factorized(_shifted(hessian, -least))
         return 0.0
     except LinAlgError:
         return 2.0 * least - min(lowest(hessian), least)
+
+
+def _shifted(matrix: np.ndarray, extra: float) -> np.ndarray:
+    """With a number added to the diagonal."""
+    found = matrix.copy()
+    found.reshape(-1)[:: len(found) + 1] += extra
+    return found
 
 
 def _curved(rows: Linearization, value: np.ndarray, step: np.ndarray) -> bool:
@@ -192,8 +198,8 @@ def _curved(rows: Linearization, value: np.ndarray, step: np.ndarray) -> bool:
     if not len(rows.value):
         return False
     missed = np.abs(value - rows.value - rows.jacobian @ step) / rows.lengths
-    size = np.linalg.norm(step) + np.abs(value) / rows.lengths
-    return bool(np.any(missed > STRAIGHT * size))
+    size = norm(step) + np.abs(value) / rows.lengths
+    return bool(np.count_nonzero(missed > STRAIGHT * size))
 
 
 def _updated(bend: np.ndarray, step: np.ndarray, change: np.ndarray) -> np.ndarray:

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple, final
 
 import numpy as np
 
 from zolal._array import Array, like, to_numpy
+from zolal._cached import cached_property
+from zolal.constraints import is_linear
 from zolal.directions import Gaussian
 from zolal.errors import ConstraintError
 from zolal.linearization import Linearization
@@ -88,7 +89,17 @@ class Terrain:
     def outward(self, u: np.ndarray) -> Array:
         """x in the user's namespace, within the bounds to the last bit."""
         x = like(u * self.units, self.like)
-        return self.form.problem.region.project(x) if self.has_bounds and not self.extras else x
+        if not self.has_bounds or self.extras:
+            return x
+        if self._corners is None:
+            return self.form.problem.region.project(x)
+        return np.minimum(np.maximum(x, self._corners[0]), self._corners[1])
+
+    @cached_property
+    def _corners(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Bounds on x, where the region is no more than those and x is NumPy's."""
+        region = self.form.problem.region
+        return region.bounds_like(self.like) if isinstance(region, Box) and isinstance(self.like, np.ndarray) else None
 
     def inward(self, x: Array) -> np.ndarray:
         return to_numpy(x).astype(float) / self.units
@@ -99,8 +110,12 @@ class Terrain:
         back = self.inward(x)
         return back if (to_numpy(self.outward(back)) == to_numpy(x)).all() else u
 
+    def around(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The bounds on a step from u."""
+        return (self.lower - u, self.upper - u) if self.has_bounds else (self.lower, self.upper)
+
     def clipped(self, u: np.ndarray) -> np.ndarray:
-        return np.minimum(np.maximum(u, self.lower), self.upper)
+        return np.minimum(np.maximum(u, self.lower), self.upper) if self.has_bounds else u
 
     def values(self, u: np.ndarray) -> np.ndarray:
         """The rows' values; raises ConstraintError where one is not finite."""
@@ -122,6 +137,21 @@ class Terrain:
         """The rows linearized at u, per unit of u; value: theirs at u, where it is known."""
         if self.num_rows == 0:
             return Linearization(np.empty(0), np.empty((0, len(u))), np.empty(0), np.empty(0))
+        if self._is_linear:
+            return self._slopes.at(self.values(u) if value is None else value)
+        return self._linearized(u, self.values(u) if value is None else value)
+
+    @cached_property
+    def _is_linear(self) -> bool:
+        """Whether every row has the same derivative everywhere."""
+        return not self.extras and not self.outputs and all(is_linear(part) for part in self.form.equalities.parts)
+
+    @cached_property
+    def _slopes(self) -> Linearization:
+        """Of rows that are linear, with values of no meaning."""
+        return self._linearized(self.inward(self.like), np.zeros(self.num_rows))
+
+    def _linearized(self, u: np.ndarray, value: np.ndarray) -> Linearization:
         x, plain = self.outward(u), u * self.units
         jacobian = to_numpy(self.form.equalities.signed_jacobian(x)).astype(float)
         if self.extras:
@@ -129,7 +159,7 @@ class Terrain:
         jacobian = jacobian * self.units
         if self.outputs:
             jacobian = np.vstack([jacobian, [row.slope(u) for row in self.outputs]])
-        return Linearization(self.values(u) if value is None else value, jacobian, *self.interval)
+        return Linearization(value, jacobian, *self.interval)
 
     def start(self, u: np.ndarray, seed: int) -> np.ndarray:
         """A feasible point near u, or one of small violation.
@@ -205,40 +235,43 @@ class Terrain:
             rows = self.rows(u) if rows is None else rows.at(self.values(u))
         except ConstraintError:
             return Restored(u, np.inf, np.full(self.num_rows, np.nan))
-        left = rows.distance(rows.value)
+        left = rows.own_distance
         for _ in range(most):
             if left <= TIGHT:
                 break
-            step = nearest(rows, self.lower - u, self.upper - u)
+            step = nearest(rows, *self.around(u))
             found = self._nearer(u, step, rows, left, HALVINGS if fresh else 1)
             try:
                 if found is None and fresh:
                     break
                 if found is None:
                     rows, fresh = self.rows(u), True
-                    left = rows.distance(rows.value)
+                    left = rows.own_distance
                     continue
-                u, value = found
-                before, left = left, rows.distance(value)
+                before = left
+                u, value, left = found
                 fresh = left > CHORD * before
-                rows = self.rows(u, value) if fresh else rows.at(value)
-                left = rows.distance(value)  # in the lengths of these rows
+                if fresh:
+                    rows = self.rows(u, value)
+                    left = rows.distance(value)  # in the lengths of these rows
+                else:
+                    rows = rows.at(value)
             except ConstraintError:
                 break
         return Restored(u, left, rows.value)
 
     def _nearer(
         self, u: np.ndarray, step: np.ndarray, rows: Linearization, left: float, tries: int
-    ) -> tuple[np.ndarray, np.ndarray] | None:
-        """The first of step, step/2, ... that comes nearer to where the rows hold, with the values there."""
+    ) -> "tuple[np.ndarray, np.ndarray, float] | None":
+        """The first of step, step/2, ... that comes nearer to where the rows hold, with the values there and what is left."""
         for halvings in range(tries):
             trial = self.clipped(u + 0.5**halvings * step)
             try:
                 value = self.values(trial)
             except ConstraintError:
                 continue
-            if rows.distance(value) <= (1.0 - 0.25 * 0.5**halvings) * left:
-                return trial, value
+            if (nearer := rows.distance(value)) <= (1.0 - 0.25 * 0.5**halvings) * left:
+                return trial, value, nearer
         return None
 
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import LinAlgError
 
-from zolal.solvers.auto.dense import divided, factorized, solved
+from zolal.solvers.auto.dense import divided, factorized, same_rows, solved
 
 
 def positive(d, seed=0):
@@ -72,3 +72,17 @@ def test_what_rounding_has_made_indefinite_is_divided_by_with_its_eigenvalues_li
 def test_a_positive_definite_matrix_is_divided_by_as_it_is():
     matrix = np.array([[4.0, 1.0], [1.0, 3.0]])
     np.testing.assert_allclose(divided(np.eye(2), matrix, 1e3), np.linalg.inv(matrix), rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_equal_rows_are_found_in_the_order_in_which_they_come(seed):
+    rows = np.random.default_rng(seed).integers(-1, 2, (20, 2)) * 0.1
+    rows[3] = -rows[3] * 0.0  # zeros of both signs are the same
+    first, place = same_rows(rows)
+    kept = []
+    for row, number in zip(rows.tolist(), place.tolist(), strict=True):
+        if row not in kept:
+            kept.append(row)
+        assert kept.index(row) == number
+    assert_array_equal(rows[first], kept)
+    assert_array_equal(place[first], np.arange(len(first)))

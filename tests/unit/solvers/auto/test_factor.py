@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from zolal.solvers.auto.factor import Factor, Scales, kernel, matrix
+from zolal.solvers.auto.factor import Factor, Scales, factorized_in_place, kernel, matrix
 
 SCALES = Scales(curvature=0.6, third=0.2, noise=0.05, common=1.2, axes=0.4)
 
@@ -16,11 +16,12 @@ def data(d, n, seed=0):
 
 
 def covariance_of(offsets):
-    return matrix(offsets, SCALES, np.full(len(offsets), SCALES.noise))
+    upper = np.triu(matrix(offsets, SCALES, np.full(len(offsets), SCALES.noise)))
+    return upper + np.triu(upper, 1).T
 
 
 def built(offsets, values, bent):
-    return Factor.built(covariance_of(offsets), offsets, values, bent)
+    return Factor.built(SCALES, np.full(len(offsets), SCALES.noise), offsets, values, bent)
 
 
 def grown(offsets, values, bent, first):
@@ -42,8 +43,9 @@ def test_everything_that_is_solved_is_what_the_inverse_says(d, n, first, bent):
     factor = grown(offsets, values, bent, first)
     inverse, columns, ones = np.linalg.inv(covariance_of(offsets)), columns_of(offsets, bent), np.ones(n)
     close = dict(rtol=1e-8, atol=1e-9)
-    assert_allclose(factor.lower @ factor.lower.T, covariance_of(offsets), rtol=1e-10, atol=1e-12)
-    assert_allclose(factor.lower @ factor.columns, columns, **close)
+    lower = np.tril(factor.lower)
+    assert_allclose(lower @ lower.T, covariance_of(offsets), rtol=1e-10, atol=1e-12)
+    assert_allclose(lower @ factor.columns, columns, **close)
     assert_allclose(factor.products, columns.T @ inverse @ columns, **close)
     assert_allclose(factor.with_ones, columns.T @ inverse @ ones, **close)
     assert_allclose(factor.with_values, columns.T @ inverse @ values, **close)
@@ -58,7 +60,7 @@ def test_solving_back_is_by_the_transpose(n):
     offsets, values = data(3, n)
     factor = built(offsets, values, False)
     for right in (values, np.column_stack([values, np.ones(n)])):
-        assert_allclose(factor.lower.T @ factor.solved_back(right), right, rtol=1e-9, atol=1e-9)
+        assert_allclose(np.tril(factor.lower).T @ factor.solved_back(right), right, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("bent", [False, True])
@@ -110,6 +112,31 @@ def test_a_second_child_is_right_where_an_array_happens_to_be_a_square(d):
     assert_allclose(second.offsets, first.offsets)
     assert_allclose(second.columns, first.columns)
     assert_allclose(second.alpha, first.alpha)
+
+
+@pytest.mark.parametrize("n", [127, 128, 129, 300])
+def test_strips_of_the_matrix_fit_together(n):
+    offsets, _ = data(3, n)
+    upper = matrix(offsets, SCALES, np.full(n, SCALES.noise))
+    for i in range(n - 1):
+        assert_allclose(upper[i, i + 1 :], kernel(SCALES, offsets[i], offsets[i + 1 :]), rtol=1e-11, atol=1e-13)
+
+
+def test_a_matrix_that_rounding_makes_indefinite_gets_a_longer_diagonal():
+    """The same point again and again, without noise."""
+    offsets = np.tile(data(3, 1)[0], (40, 1))
+    factor = Factor.built(SCALES._replace(third=0.0), np.zeros(40), offsets, np.arange(40.0))
+    lower, row = np.tril(factor.lower), kernel(SCALES._replace(third=0.0), offsets[0], offsets[:1])
+    assert_allclose(lower @ lower.T, np.full((40, 40), row), rtol=1e-10)
+
+
+def test_a_factor_takes_the_place_of_the_upper_triangle():
+    whole = covariance_of(data(3, 20)[0])
+    place = whole.copy()
+    assert factorized_in_place(place)
+    assert_allclose(np.triu(place).T @ np.triu(place), whole, rtol=1e-12)
+    assert_array_equal(np.tril(place, -1), np.tril(whole, -1))
+    assert not factorized_in_place(-whole)
 
 
 def test_the_matrix_and_what_a_point_adds_to_it_are_those_of_the_kernel():

@@ -143,3 +143,43 @@ def found_noise(trust, monkeypatch):
 def test_a_few_repeats_hold_their_ground_against_many_values_that_the_model_misses(monkeypatch):
     assert found_noise(1, monkeypatch) > 0.025
     assert found_noise(CONSTANTS.repeat_trust, monkeypatch) < 0.02
+
+
+def noisy_values(n, d):
+    rng = np.random.default_rng([n, d])
+    offsets = rng.standard_normal((n, d)) / np.sqrt(d)
+    return offsets, offsets @ rng.standard_normal(d) + np.sum(offsets**2, axis=1) + 0.05 * rng.standard_normal(n)
+
+
+@pytest.mark.parametrize("d", [1, 3, 12])
+def test_what_differs_by_few_columns_is_judged_as_by_a_factor_of_its_own(d, monkeypatch):
+    offsets, values = noisy_values(150, d)
+    weights = np.where(np.arange(150) % 7, 1.0, 3.0)
+    found = []
+    for worthwhile in (100, 1000):
+        monkeypatch.setattr("zolal.solvers.auto.likelihood.WORTHWHILE", worthwhile)
+        likelihood = Likelihood(offsets, values, weights, Repeats(0.02, 8), 1e-14)
+        end = likelihood.climbed(Scales.first(d, 1e-2))
+        found.append((end, likelihood.seen))
+    assert found[0][0] == found[1][0]
+    assert found[0][1].keys() == found[1][1].keys()
+    for scales, value in found[0][1].items():
+        assert value == pytest.approx(found[1][1][scales], abs=1e-8)
+
+
+def test_hardly_any_noise_and_few_values_get_factors_of_their_own():
+    offsets, values = noisy_values(150, 3)
+    scales = Scales.first(3, 1e-2)
+    other = scales._replace(axes=2.0 * scales.axes)
+    noisy, exact, few = (
+        Likelihood(offsets[:n], values[:n], np.ones(n), repeats, 1e-14)
+        for n, repeats in ((150, Repeats(0.02, 8)), (150, Repeats()), (50, Repeats(0.02, 8)))
+    )
+    assert noisy._changed(scales, other) == slice(1, None)
+    assert noisy._changed(scales, scales._replace(common=1.0)) == slice(1)
+    assert noisy._changed(scales, other._replace(common=1.0)) is None
+    assert noisy._changed(scales, other._replace(third=1.0)) is None
+    assert noisy._changed(scales, scales) is None
+    assert noisy._changed(scales._replace(noise=1e-12), other._replace(noise=1e-12)) is None
+    assert exact._changed(scales, other) is None
+    assert few._changed(scales, other) is None

@@ -203,7 +203,8 @@ def test_errors_on_draws_from_the_prior_with_third_order_apart_are_as_large_as_s
     points = sphere(d, 12 * d, (1.0, 0.5))
     belief = belief_of(points, points[:, 0], scales=scales, length=1.0)
     found = belief._alone
-    whole = belief._factor.lower @ belief._factor.lower.T - points @ points.T
+    lower = np.tril(belief._factor.lower)
+    whole = lower @ lower.T - points @ points.T
     bent = points * np.sum(points**2, axis=1)[:, None]
     root = np.linalg.cholesky(whole + belief._bent_variance * bent @ bent.T)
     rng, slope = np.random.default_rng(d), 100.0 * np.ones(d)  # far larger than the prior has it

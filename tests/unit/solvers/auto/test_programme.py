@@ -157,3 +157,16 @@ def test_distances_ignore_what_is_rounding_and_see_what_is_not_finite():
 def test_a_row_that_hardly_reacts_is_farther_than_numbers_go():
     row = Linearization(np.ones(1), np.full((1, 2), 1e-155), np.full(1, -np.inf), np.zeros(1))
     assert row.distance(row.value) == np.inf
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_distance_of_one_row_is_that_of_the_same_row_twice(seed):
+    """Two equal rows are as far away as one, times the root of 2."""
+    rng = np.random.default_rng(seed)
+    value, slope, low = rng.choice([0.0, 1e-17, 1.0, -3.0]), rng.standard_normal((1, 3)), rng.choice([-np.inf, -1.0, 0.0])
+    one = Linearization(np.array([value]), slope, np.array([low]), np.zeros(1))
+    two = Linearization(np.full(2, value), np.vstack([slope, slope]), np.full(2, low), np.zeros(2))
+    assert one.distance(one.value) == pytest.approx(two.distance(two.value) / np.sqrt(2.0), rel=1e-14)
+    assert one.own_distance == one.distance(one.value)
+    assert one.at(np.array([5.0])).own_distance == pytest.approx(5.0 / np.linalg.norm(slope))
+    assert one.distance(np.array([np.nan])) == two.distance(np.full(2, np.nan)) == np.inf
