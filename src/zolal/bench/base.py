@@ -37,18 +37,25 @@ def blinded(problem: Problem, objective: Callable[..., Any]) -> Problem:
 
 
 def solve(
-    problem: Problem, x0: Any, budget: int, seed: int, watch: Callable[[Any, Any], Any] | None = None, meter: Any = None
+    problem: Problem,
+    x0: Any,
+    budget: int,
+    seed: int,
+    watch: Callable[[Any, Any], Any] | None = None,
+    meter: Any = None,
+    tol: float | None = None,
 ) -> tuple[Result, Any]:
     """One run of `minimize` with a seed and a budget and no other option.
 
     watch: called with the state and the meter after each step, to measure; returning True stops.
-    meter: an objective that counts, `Counted` unless given.
+    meter: an objective that counts, `Counted` unless given. tol: given only where a run is to go on until `watch` stops it.
     """
     meter = Counted(problem) if meter is None else meter
     callback = None if watch is None else lambda state: watch(state, meter)
+    accuracy = {} if tol is None else dict(tol=tol)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a start outside the region is projected, with a warning
-        result = minimize(blinded(problem, meter), x0, method=METHOD, maxfev=budget, rng=seed, callback=callback)
+        result = minimize(blinded(problem, meter), x0, method=METHOD, maxfev=budget, rng=seed, callback=callback, **accuracy)
     if result.status in (Status.INTERRUPTED, Status.RUNNING):  # `minimize` ends in a result; here it is the command that was interrupted
         raise KeyboardInterrupt
     return result, meter

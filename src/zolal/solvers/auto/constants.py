@@ -65,7 +65,7 @@ class Constants:
     overpriced: float = 1.5  # of a multiplier: what a unit of violation costs
     price_memory: float = 0.8  # per step: how fast a price falls that was too high
     bought: float = 0.7  # of what violations fall by: f rises by no more in a step, or prices are raised
-    chosen: float = 1.0  # standard errors of an output beside those of the confidence: values that have chosen a point flatter it
+    chosen: float = 1.0  # standard errors of an output, or of f, beside those of the confidence: values that have chosen a point flatter it
     visits: int = 2  # with noise, one look in so many goes to where the run would end now, which tells whether outputs hold there
     eased: float = 0.8  # of Delta: what a step may spend on coming nearer to where outputs hold
     farthest_look: float = 8.0  # in units times sqrt(d), or of the way so far: a look for the sake of a noisy output goes no farther

@@ -64,26 +64,20 @@ def stepped(state: ModelledState, terrain: Terrain, model: Model, rows: Lineariz
     return Stepped(state.but(bend=step.bend, reported=reported), step._replace(gain=step.gain + less))
 
 
-def sure_step(state: ModelledState, terrain: Terrain, model: Model, rows: Linearization) -> Stepped:
+def sure_step(state: ModelledState, terrain: Terrain, model: Model, rows: Linearization) -> tuple[Stepped, float]:
     """The step of the radius, or of a longer one where nothing but the radius holds it back and the belief is sure of what it gains.
 
     The radius says what was safe so far; exact values may have told more since, as that f is straight. A failure tells otherwise.
     """
-    found = stepped(state, terrain, model, rows, state.radius)
+    radius, found = state.radius, stepped(state, terrain, model, rows, state.radius)
     may_be_longer = state.reported is None and state.is_exact and not state.is_warned
-    most = CONSTANTS.most_growth * state.radius if may_be_longer else 0.0
-    while found.state.radius < most and _is_held(found, model.centre) and _is_sure(found):
-        radius = CONSTANTS.growth * found.state.radius
-        longer = stepped(state.but(radius=radius), terrain, model, rows, radius)
+    most = CONSTANTS.most_growth * radius if may_be_longer else 0.0
+    while radius < most and norm(found.step.point - model.centre) > CONSTANTS.full * radius and _is_sure(found):
+        longer = stepped(state, terrain, model, rows, CONSTANTS.growth * radius)
         if not (longer.step.gain > found.step.gain and _is_sure(longer)):
             break
-        found = longer
-    return found
-
-
-def _is_held(found: Stepped, centre: np.ndarray) -> bool:
-    """Whether the radius holds a step back."""
-    return norm(found.step.point - centre) > CONSTANTS.full * found.state.radius
+        radius, found = CONSTANTS.growth * radius, longer
+    return found, radius
 
 
 def _is_sure(found: Stepped) -> bool:

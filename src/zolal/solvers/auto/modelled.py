@@ -20,7 +20,7 @@ from zolal.solvers.auto.certificate import across_equalities, answer, certified
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import norm
 from zolal.solvers.auto.judge import judged, repeated, settled
-from zolal.solvers.auto.plan import Here, looked_at, seen_again
+from zolal.solvers.auto.plan import SAME_STEP, Here, is_among, looked_at, seen_again
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.reported import Reported
 from zolal.solvers.auto.scale import units
@@ -176,7 +176,7 @@ class Modelled(Solver[ModelledState]):
         if ignorant and not looked_enough and not self._seems_small(state) and (look := self._look(state, terrain, here)):
             return look
         model = course.model(state, here)
-        state, step = course.sure_step(state, terrain, model, here.rows)
+        (state, step), radius = course.sure_step(state, terrain, model, here.rows)
         gain = self._hope(state, terrain, model, here.rows, step.gain)
         state = state.but(gain=gain, gradient_size=max(state.gradient_size, self._size_here(state, belief)))
         little = CONSTANTS.little * max(state.fallen, state.first_spread)
@@ -191,7 +191,11 @@ class Modelled(Solver[ModelledState]):
         if step.gain <= CONSTANTS.rounding * EPS * abs(belief.value):
             state = state.but(radius=CONSTANTS.shrinkage * state.radius)
             return self._any_look(state, terrain, here) or self._stuck(state, belief.centre)
-        return state.but(asked=step.point, trial=Trial(step.gain, course.deviation(state, step), norm(step.point - here.centre)))
+        trial = Trial(step.gain, course.deviation(state, step), norm(step.point - here.centre))
+        is_known = state.is_exact and is_among(step.point, belief.points, SAME_STEP * trial.length)
+        if is_known and (look := self._any_look(state, terrain, here)):
+            return look  # the model foretells a gain that a value has denied
+        return state.but(asked=step.point, trial=trial, radius=radius)
 
     def _recentred(self, state: ModelledState, terrain: Terrain, here: Here) -> tuple[ModelledState, Quadratic, Here]:
         """At the end of a step that gains less than noise is large: no value could judge it, and looks tell more.

@@ -21,6 +21,7 @@ SHORTENINGS, LOOK_RESTORATIONS = 10, 8
 FAR_ENOUGH, WORTHWHILE = 0.3, 0.1  # of what a look could tell: with this the first side will do; with less than that none
 LOOSE = 1e-10  # the violation up to which a look is feasible
 TOUCHING = 1e-8  # in units of the radius: what lies so near to a bound is at it
+SAME_STEP = 0.01  # of its length: a step so near to a known point is the one that led there
 SAME_LOOK = 0.3  # of the reach: a look so near to an old one says little that the old one has not
 
 
@@ -267,13 +268,14 @@ def looked_at(
         if most > WORTHWHILE * reach * largest:
             point, left, _ = terrain.restored(here.centre + best, here.rows, LOOK_RESTORATIONS)
             worthwhile = left <= allowed and told(point - here.centre) > WORTHWHILE * reach * largest
-            if worthwhile and not (seen is not None and _is_among(point, seen, SAME_LOOK * reach)):
+            if worthwhile and not (seen is not None and is_among(point, seen, SAME_LOOK * reach)):
                 return point
         reach *= 0.25
     return None
 
 
-def _is_among(point: np.ndarray, points: np.ndarray, near: float) -> bool:
+def is_among(point: np.ndarray, points: np.ndarray, near: float) -> bool:
+    """Whether one of the points is so near."""
     return bool(square_lengths(points - point).min() <= near**2)
 
 

@@ -148,9 +148,12 @@ class ModelledState(State):
 
     @property
     def doubt(self) -> float:
-        """What noise may have made of the difference between the start and the centre."""
+        """What noise may have made of the difference between the start and the centre, which was chosen by the values that vouch for it."""
         assert self.belief is not None
-        return 0.0 if self.is_exact else CONSTANTS.noise_margin * math.hypot(self.noise, self.belief.value_error)
+        if self.is_exact:
+            return 0.0
+        error = self.belief.value_error
+        return CONSTANTS.noise_margin * math.hypot(self.noise, error) + CONSTANTS.chosen * error
 
     @property
     def has_fallen(self) -> bool:

@@ -33,8 +33,9 @@ def length_of_step(state):
     terrain = state.terrain
     state = Modelled()._arrived(state, terrain, state.belief.centre)
     here = course.here(state, terrain)
-    after, step = course.sure_step(state, terrain, course.model(state, here), here.rows)
-    return np.linalg.norm(step.point), after.radius
+    (after, step), radius = course.sure_step(state, terrain, course.model(state, here), here.rows)
+    assert after.radius == state.radius  # it is longer only once that step is made
+    return np.linalg.norm(step.point), radius
 
 
 def straight(x):
