@@ -52,7 +52,7 @@ def solve(
     """
     meter = Counted(problem) if meter is None else meter
     callback = None if watch is None else lambda state: watch(state, meter)
-    accuracy = {} if tol is None else dict(tol=tol)
+    accuracy: dict[str, Any] = {} if tol is None else dict(tol=tol)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a start outside the region is projected, with a warning
         result = minimize(blinded(problem, meter), x0, method=METHOD, maxfev=budget, rng=seed, callback=callback, **accuracy)
