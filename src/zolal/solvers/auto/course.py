@@ -64,20 +64,23 @@ def stepped(state: ModelledState, terrain: Terrain, model: Model, rows: Lineariz
     return Stepped(state.but(bend=step.bend, reported=reported), step._replace(gain=step.gain + less))
 
 
-def sure_step(state: ModelledState, terrain: Terrain, model: Model, rows: Linearization) -> tuple[Stepped, float]:
+def sure_step(state: ModelledState, terrain: Terrain, model: Model, rows: Linearization) -> Stepped:
     """The step of the radius, or of a longer one where nothing but the radius holds it back and the belief is sure of what it gains.
 
-    The radius says what was safe so far; exact values may have told more since, as that f is straight. A failure tells otherwise.
+    The radius says what was safe so far; exact values may have told more since, as that f is straight. A failure tells otherwise, and
+    forecasts of what is under way make the belief surer than it is.
     """
+    assert state.belief is not None
     radius, found = state.radius, stepped(state, terrain, model, rows, state.radius)
-    may_be_longer = state.reported is None and state.is_exact and not state.is_warned
+    may_be_longer = state.is_exact and not state.is_warned and state.reported is None and state.belief.foreseen is None
     most = CONSTANTS.most_growth * radius if may_be_longer else 0.0
     while radius < most and norm(found.step.point - model.centre) > CONSTANTS.full * radius and _is_sure(found):
-        longer = stepped(state, terrain, model, rows, CONSTANTS.growth * radius)
+        radius *= CONSTANTS.growth
+        longer = stepped(state, terrain, model, rows, radius)
         if not (longer.step.gain > found.step.gain and _is_sure(longer)):
             break
-        radius, found = CONSTANTS.growth * radius, longer
-    return found, radius
+        found = longer
+    return found
 
 
 def _is_sure(found: Stepped) -> bool:

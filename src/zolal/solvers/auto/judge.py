@@ -9,6 +9,7 @@ from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import mean, norm
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.state import ModelledState
+from zolal.solvers.auto.step import OVERSHOT
 
 
 def judged(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledState:
@@ -43,17 +44,20 @@ def judged(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledS
     if trial is None:
         better = fallen > 2.0 * margin
         state = _confirmed(state, belief, u, fallen - margin) if better else state
-        return settled(state, grown, u if better else belief.centre, state.radius)
+        return _settled(state, grown, u if better else belief.centre, state.radius)
     ratio = (fallen + margin) / (trial.gain + margin)
     if ratio > CONSTANTS.accepted:
         may_grow = ratio > CONSTANTS.good and trial.length > CONSTANTS.full * state.radius
         growth = _growth((abs(fallen - trial.gain) + margin) / trial.gain) if may_grow else 1.0
+        radius = max(state.radius, trial.length / OVERSHOT)  # a sure step may be longer than the radius
         state = _confirmed(state, belief, u, fallen - margin)
-        return settled(state.but(failures=0, last_length=trial.length, is_warned=False), grown, u, growth * state.radius)
+        return _settled(state.but(failures=0, last_length=trial.length, is_warned=False), grown, u, growth * radius)
     failures = state.failures + 1
     blame = trial.deviation < CONSTANTS.sure * trial.gain or failures >= CONSTANTS.patience
-    radius = max(CONSTANTS.shrinkage * min(state.radius, trial.length), state.plateau) if blame else state.radius
-    return settled(state.but(failures=0 if blame else failures, has_failed=True, is_warned=True), grown, belief.centre, radius)
+    was_longer = trial.length > OVERSHOT * state.radius  # which says nothing of the radius itself
+    shorter = min(state.radius, CONSTANTS.shrinkage * (trial.length if was_longer else min(state.radius, trial.length)))
+    radius = max(shorter, state.plateau) if blame else state.radius
+    return _settled(state.but(failures=0 if blame else failures, has_failed=True, is_warned=True), grown, belief.centre, radius)
 
 
 def repeated(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledState:
@@ -76,7 +80,7 @@ def repeated(state: ModelledState, u: np.ndarray, values: np.ndarray) -> Modelle
     return state.but(repeats=CONSTANTS.repeats - 2, surprise=1.0, gradient_size=0.0)  # what slopes seemed to be, was noise
 
 
-def settled(state: ModelledState, belief: Quadratic, centre: np.ndarray, radius: float) -> ModelledState:
+def _settled(state: ModelledState, belief: Quadratic, centre: np.ndarray, radius: float) -> ModelledState:
     """With the belief in the frame of the centre and of the radius; it is built anew only where one of them has changed much."""
     state = state.but(belief=belief)
     if not state.is_exact:  # as far as the noise hides what the model misses, a smaller region is no safer

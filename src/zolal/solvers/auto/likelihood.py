@@ -12,7 +12,7 @@ from zolal.solvers.auto.factor import JITTER, Scales, cholesky, factorized_in_pl
 NOISE, SHAPES = 2, [0, 1, 3, 4]  # which of the scales are those of the noise and of f itself
 ENDLESS = 1e300  # beside which the square of any solved column is nothing
 WORTHWHILE = 128  # values from which on the factor of K takes longer than to change another one
-CLEAR = 1e-7  # the least rho beside which JITTER is nothing
+CLEAR = 1e8  # the largest entry of K in units of rho up to which JITTER, which is a part of the former, is nothing beside the latter
 
 
 class Repeats(NamedTuple):
@@ -42,7 +42,7 @@ class Likelihood:
     def __init__(self, offsets: np.ndarray, values: np.ndarray, weights: np.ndarray, repeats: Repeats, least: float) -> None:
         self.weights, self.repeats, self.least = weights, repeats.trusted, least
         self.terms, squares = _terms(offsets, values)
-        self.fourths = squares**4
+        self.fourths, self.farthest = squares**4, float(squares.max())
         self.halves = 0.5 * np.column_stack([squares, offsets * offsets])  # the terms of s_h and s_d are products of these
         self.factors: dict[Scales, np.ndarray] = {}
         self.first = np.array(Scales.first(offsets.shape[1]))[SHAPES]
@@ -57,20 +57,32 @@ class Likelihood:
         new = [scales for scales in dict.fromkeys(several) if scales not in self.seen]
         changed = {scales: columns for scales in new if (columns := self._changed(several[0], scales)) is not None}
         direct = [scales for scales in new if scales not in changed]
-        if changed and several[0] not in self.factors and several[0] not in direct:
+        factor = self.factors.get(several[0])
+        if changed and factor is None and several[0] not in direct:
             direct.append(several[0])
         if direct:
             self.seen.update(zip(direct, self._values(np.array(direct)).tolist(), strict=True))
         if changed:
-            self.seen.update(zip(changed, self._beside(several[0], changed).tolist(), strict=True))
+            factor = self.factors[several[0]] if factor is None else factor
+            self.seen.update(zip(changed, self._beside(several[0], factor, changed).tolist(), strict=True))
 
     def _changed(self, scales: Scales, other: Scales) -> slice | None:
         """The columns of `halves` whose products alone make the difference, where there is noise and it pays to say so."""
-        if not self.repeats.number or len(self.fourths) < WORTHWHILE or scales.noise < CLEAR:
+        if not self._keeps_factors or self._largest(scales) > CLEAR * max(scales.noise, self.least):
             return None
         if scales[:3] != other[:3] or (scales.common != other.common) == (scales.axes != other.axes):
             return None
         return slice(1) if scales.common != other.common else slice(1, None)
+
+    @property
+    def _keeps_factors(self) -> bool:
+        return bool(self.repeats.number) and len(self.fourths) >= WORTHWHILE
+
+    def _largest(self, scales: Scales) -> float:
+        """What no entry of K exceeds."""
+        curvature, third, _, common, axes = (scale * scale for scale in scales)
+        q = self.farthest
+        return q * (1.0 + q * (0.5 * curvature + 0.25 * (common + axes) + q * third * (1.0 + q)))
 
     def _values(self, several: np.ndarray) -> np.ndarray:
         """Of scales, one row each."""
@@ -80,21 +92,21 @@ class Likelihood:
         for i, each in enumerate(factors):
             if not factorized_in_place(each):
                 factors[i] = cholesky(self._matrices(several[i : i + 1], rho[i : i + 1])[0]).T
-        if number >= WORTHWHILE:
-            self.factors.update(zip(map(Scales._make, several.tolist()), factors, strict=True))
+        if self._keeps_factors:
+            self.factors = dict(zip(map(Scales._make, several.tolist()), factors, strict=True))
         values, ones = (factors[:, :number, row].copy() for row in (number, number + 1))  # whose sums have one order
         lengths = factors.reshape(len(factors), -1)[:, : number * (number + 3) : number + 3]
         ones_square = np.einsum("ij,ij->i", ones, ones)
         left = values - (np.einsum("ij,ij->i", ones, values) / ones_square)[:, None] * ones
         return self._fit(several, np.einsum("ij,ij->i", left, left), np.log(lengths).sum(axis=1), ones_square)
 
-    def _beside(self, scales: Scales, changed: dict[Scales, slice]) -> np.ndarray:
+    def _beside(self, scales: Scales, known: np.ndarray, changed: dict[Scales, slice]) -> np.ndarray:
         """Of scales that are near to one whose factor is known: K + b H H^T with few columns H needs no factor of its own.
 
         With W = L^-1 H and M = I + b W^T W, its determinant is |K| |M|, and x.(K + b H H^T)^-1 y = x.y - b (W^T x).M^-1 (W^T y) for x and y
         that are solved by L. Left out is what JITTER would add, which is nothing beside noise.
         """
-        number, lower = len(self.fourths), self.factors[scales].T
+        number, lower = len(self.fourths), known.T
         sides = np.ascontiguousarray(lower[number:, :number])  # values and ones
         length, solved = float(np.log(lower.diagonal()[:number]).sum()), solved_by(lower, self.halves)
         squares, lengths, ones_squares = [], [], []
@@ -112,7 +124,7 @@ class Likelihood:
         return self._fit(np.array(list(changed)), *map(np.array, (squares, lengths, ones_squares)))
 
     def _fit(self, several: np.ndarray, squares: np.ndarray, lengths: np.ndarray, ones_square: np.ndarray) -> np.ndarray:
-        """squares: (F - v).K^-1 (F - v). lengths: of the logarithms of the factors' diagonals, the sums."""
+        """squares: (F - v).K^-1 (F - v). lengths: the sums of log L_ii."""
         number, repeated, rho = len(self.fourths), self.repeats.number, np.maximum(several[:, NOISE], self.least)
         square = np.maximum(squares + self.repeats.square / rho, 1e-300)
         fit = -0.5 * (number - 1 + repeated) * np.log(square) - 0.5 * repeated * np.log(rho)

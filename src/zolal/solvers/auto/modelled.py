@@ -19,7 +19,7 @@ from zolal.solvers.auto import ahead, course
 from zolal.solvers.auto.certificate import across_equalities, answer, certified
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import norm
-from zolal.solvers.auto.judge import judged, repeated, settled
+from zolal.solvers.auto.judge import judged, repeated
 from zolal.solvers.auto.plan import SAME_STEP, Here, is_among, looked_at, seen_again
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.reported import Reported
@@ -176,7 +176,7 @@ class Modelled(Solver[ModelledState]):
         if ignorant and not looked_enough and not self._seems_small(state) and (look := self._look(state, terrain, here)):
             return look
         model = course.model(state, here)
-        (state, step), radius = course.sure_step(state, terrain, model, here.rows)
+        state, step = course.sure_step(state, terrain, model, here.rows)
         gain = self._hope(state, terrain, model, here.rows, step.gain)
         state = state.but(gain=gain, gradient_size=max(state.gradient_size, self._size_here(state, belief)))
         little = CONSTANTS.little * max(state.fallen, state.first_spread)
@@ -195,7 +195,7 @@ class Modelled(Solver[ModelledState]):
         is_known = state.is_exact and is_among(step.point, belief.points, SAME_STEP * trial.length)
         if is_known and (look := self._any_look(state, terrain, here)):
             return look  # the model foretells a gain that a value has denied
-        return state.but(asked=step.point, trial=trial, radius=radius)
+        return state.but(asked=step.point, trial=trial)
 
     def _recentred(self, state: ModelledState, terrain: Terrain, here: Here) -> tuple[ModelledState, Quadratic, Here]:
         """At the end of a step that gains less than noise is large: no value could judge it, and looks tell more.
@@ -213,10 +213,10 @@ class Modelled(Solver[ModelledState]):
         against = model._replace(gradient=measured.gradient).change(step.point) >= 0.0
         if against or step.gain > state.noise or not course.is_better(state, step.point):
             return state, belief, here
-        state = self._arrived(settled(state, belief, step.point, state.radius), terrain, step.point)
+        belief = belief.moved(step.point, state.radius)
+        state = self._arrived(state.but(belief=belief), terrain, step.point)
         here = course.here(state, terrain, state.gradient_size * state.typical_unit)
-        assert state.belief is not None
-        return self._measured(state, here), state.belief, here
+        return self._measured(state, here), belief, here
 
     @staticmethod
     def _says_nothing(state: ModelledState) -> bool:

@@ -17,12 +17,14 @@ from zolal.errors import ConstraintError
 from zolal.linearization import Linearization
 from zolal.solvers.auto.dense import factorized, lowest, norm
 from zolal.solvers.auto.programme import Solution, solve
-from zolal.solvers.auto.terrain import Terrain
+from zolal.solvers.auto.terrain import TIGHT, Terrain
 
 ROUNDS = 8  # quadratic programmes with new linearizations, at the most
 TRIES = 8  # of the trust region's multiplier
 HALVINGS, RESTORATIONS = 6, 8
 SETTLED = 1e-2  # of the gain so far: a round that adds less is the last
+OVERSHOT = 1.05  # of the radius: how long a step may be that keeps to it
+ROUGH = 1e-3  # of a step: the violation at which a round ends; the last one is restored as far as rounding lets one
 FLAT = 1e-6  # the least curvature of a programme, in units of slope over radius: it keeps its solution finite and matters no more
 STRAIGHT = 1e-11  # the part of a step that rows may bend and still count as linear
 
@@ -102,7 +104,18 @@ class Stepper:
             u, added, gain = after, gained - gain, gained
             if (convex and not bent) or added <= SETTLED * gain:
                 break
-        return Step(u, gain, multipliers, bend)
+        return self._tightened(model, Step(u, gain, multipliers, bend), rows, allowed)
+
+    def _tightened(self, model: Model, step: Step, rows: Linearization, allowed: float) -> Step:
+        """The step restored as far as rounding lets one; none where that fails or costs the gain."""
+        length = norm(step.point - model.centre)
+        if not length > 0.0 or rows.own_distance <= TIGHT:
+            return step
+        point, left, _ = self.terrain.restored(step.point, rows, RESTORATIONS)
+        gain = -model.change(point)
+        if left <= max(1e-9 * length, 1e-12, allowed) and gain > 0.0:
+            return step._replace(point=point, gain=gain)
+        return step._replace(point=model.centre, gain=0.0)
 
     def _feasible(
         self, model: Model, u: np.ndarray, rows: Linearization, step: np.ndarray, gain: float, allowed: float
@@ -115,8 +128,8 @@ class Stepper:
         if not length > 0.0:
             return None
         for halvings in range(HALVINGS):
-            trial, left, value = self.terrain.restored(u + 0.5**halvings * step, rows, RESTORATIONS)
-            if left <= max(1e-9 * length, 1e-12, allowed):
+            trial, left, value = self.terrain.restored(u + 0.5**halvings * step, rows, RESTORATIONS, ROUGH * length)
+            if left <= max(ROUGH * length, 1e-12, allowed):
                 gained = -model.change(trial)
                 if gained > gain:
                     return trial, value, gained
@@ -152,13 +165,13 @@ class Stepper:
             found, length = solved(price)
             seen.append((price, length))
             best = found
-            if 0.9 * radius <= length <= 1.05 * radius or (length < 0.9 * radius and price == 0.0):
+            if 0.9 * radius <= length <= OVERSHOT * radius or (length < 0.9 * radius and price == 0.0):
                 break
             price = _next_price(seen, radius)
         total = away + best.step
         length = norm(total)
         step = best.step
-        if length > 1.05 * radius and not away.any():
+        if length > OVERSHOT * radius and not away.any():
             step = step * (radius / length)
         return Solution(step, best.multipliers), convex
 

@@ -222,10 +222,10 @@ class Terrain:
         except (ConstraintError, ValueError, np.linalg.LinAlgError):
             return whole
 
-    def restored(self, u: np.ndarray, rows: Linearization | None = None, most: int = RESTORATIONS) -> "Restored":
+    def restored(self, u: np.ndarray, rows: Linearization | None = None, most: int = RESTORATIONS, enough: float = TIGHT) -> "Restored":
         """The end of Gauss-Newton steps to where bounds and rows hold, each the shortest one.
 
-        rows: linearized near u, to begin with; they are linearized again where they no longer lead on.
+        rows: linearized near u, to begin with; they are linearized again where they no longer lead on. enough: the violation to end at.
         """
         u = self.clipped(u)
         if self.num_rows == 0:
@@ -237,7 +237,7 @@ class Terrain:
             return Restored(u, np.inf, np.full(self.num_rows, np.nan))
         left = rows.own_distance
         for _ in range(most):
-            if left <= TIGHT:
+            if left <= enough:
                 break
             step = nearest(rows, *self.around(u))
             found = self._nearer(u, step, rows, left, HALVINGS if fresh else 1)

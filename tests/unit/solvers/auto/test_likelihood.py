@@ -183,3 +183,12 @@ def test_hardly_any_noise_and_few_values_get_factors_of_their_own():
     assert noisy._changed(scales._replace(noise=1e-12), other._replace(noise=1e-12)) is None
     assert exact._changed(scales, other) is None
     assert few._changed(scales, other) is None
+
+
+def test_only_the_last_factors_are_kept_and_none_without_noise():
+    offsets, values = noisy_values(150, 3)
+    noisy, exact = (Likelihood(offsets, values, np.ones(150), repeats, 1e-14) for repeats in (Repeats(0.02, 8), Repeats()))
+    for likelihood in (noisy, exact):
+        likelihood.climbed(Scales.first(3, 1e-2))
+    assert 0 < len(noisy.factors) <= 11 < len(noisy.seen)
+    assert not exact.factors
