@@ -24,7 +24,7 @@ TRIES = 8  # of the trust region's multiplier
 HALVINGS, RESTORATIONS = 6, 8
 SETTLED = 1e-2  # of the gain so far: a round that adds less is the last
 OVERSHOT = 1.05  # of the radius: how long a step may be that keeps to it
-ROUGH = 1e-3  # of a step: the violation at which a round ends; the last one is restored as far as rounding lets one
+ROUGH = 1e-6  # of a step: the violation at which a round ends; the last one is restored as far as rounding lets one
 FLAT = 1e-6  # the least curvature of a programme, in units of slope over radius: it keeps its solution finite and matters no more
 STRAIGHT = 1e-11  # the part of a step that rows may bend and still count as linear
 
