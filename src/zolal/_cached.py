@@ -1,4 +1,7 @@
-"""A property that is made once: that of functools without its lock, which takes longer than most of what is kept, and which forks share."""
+"""A property that is made once: that of functools without its lock, which takes longer than most of what is kept.
+
+From Python 3.12 on functools has none either; once 3.11 is no longer supported, this file can go.
+"""
 
 from collections.abc import Callable
 from typing import Any, Generic, Self, TypeVar, overload

@@ -35,9 +35,7 @@ class Constants:
     ignorance: float = 1.0  # trace of the gradient's covariance above which, in units of |g|^2, one looks rather than steps
     pressed: float = 2.0  # standard deviations by which a gradient presses against what is surely active
     little: float = 1e-4  # of what f has fallen by: a smaller gain makes one ask what a longer step might gain
-    settled: float = (
-        1e-6  # of what f has fallen by: no success is claimed for a larger gain with the default tol, so noise is asked for below
-    )
+    negligible: float = 1e-6  # of what f has fallen by: a smaller gain asks for noise; at the default tol no success comes before
     small: float = 0.1  # of the largest gradient: what may be a solution's
     certain: float = 2.33  # standard deviations below which a normal number stays in 99 of 100 cases: how sure a claim is
     look_radius: float = 0.5  # of Delta, where a look goes without noise

@@ -180,7 +180,7 @@ class Modelled(Solver[ModelledState]):
         gain = self._hope(state, terrain, model, here.rows, step.gain)
         state = state.but(gain=gain, gradient_size=max(state.gradient_size, self._size_here(state, belief)))
         little = CONSTANTS.little * max(state.fallen, state.first_spread)
-        if state.gain <= CONSTANTS.settled * max(state.fallen, state.first_spread) and self._may_repeat(state):
+        if state.gain <= CONSTANTS.negligible * max(state.fallen, state.first_spread) and self._may_repeat(state):
             return state.but(asked=belief.centre, trial=None, repeats=1)
         tells = looked_enough and step.gain > CONSTANTS.noise_margin * state.noise  # by one value whether the step gains
         if ignorant and not tells and (look := self._look(state, terrain, here)):

@@ -70,7 +70,7 @@ class ModelledState(State):
     measured: np.ndarray | None = None  # the centre that they belong to
     failures: int = 0  # steps in a row that were not accepted
     has_failed: bool = False  # whether a step ever was not
-    is_warned: bool = False  # whether one was not, or gave no value, since the last that was
+    is_warned: bool = False  # whether a step failed, or any value was missing, since the last step that was accepted
     looks: int = 0  # in a row, without a step between them
     repeats: int = 0  # more values that are asked for at the centre
     unanswered: int = 0  # times that such a value did not come

@@ -148,8 +148,10 @@ class Terrain:
 
     @cached_property
     def _slopes(self) -> Linearization:
-        """Of rows that are linear, with values of no meaning."""
-        return self._linearized(self.inward(self.like), np.zeros(self.num_rows))
+        """Of rows that are linear, with values of no meaning, and with all that is made of them, so that copies have it, too."""
+        found = self._linearized(self.inward(self.like), np.zeros(self.num_rows))
+        assert len(found.lengths) == len(found.are_equalities) == len(found.unit_rows)
+        return found
 
     def _linearized(self, u: np.ndarray, value: np.ndarray) -> Linearization:
         x, plain = self.outward(u), u * self.units
