@@ -354,3 +354,26 @@ def test_the_row_that_is_violated_most_is_known_by_name():
     assert str(worst) == "size[0] is 6.59, 5.59 above its upper bound 1"
     assert form.row_names == ("size[0]", "size[1]", "size[2]", "sum[0]", "sum[1]", "sum[2]")
     assert form.worst(np.zeros(3)) is None
+
+
+@pytest.mark.parametrize("by_vjp", [False, True])
+def test_given_derivatives_are_remembered_for_the_last_points_and_nobody_can_change_them(by_vjp):
+    calls = []
+
+    def jac(x):
+        calls.append(x.copy())
+        return np.vstack([2.0 * x, np.ones_like(x)])
+
+    def fun(x):
+        return np.array([x @ x, x.sum()])
+
+    given = dict(vjp=lambda x, y: jac(x).T @ y) if by_vjp else dict(jac=jac)
+    constraint = zolal.Constraint(fun, lower=np.zeros(2), upper=np.zeros(2), **given)
+    points = [np.full(3, float(i)) for i in range(4)]
+    each = 2 if by_vjp else 1  # one product for each row
+    for x in [*points, points[3], points[2], points[0]]:
+        found = constraint.rows_at(x, 2)
+        np.testing.assert_array_equal(found, np.vstack([2.0 * x, np.ones(3)]))
+        with pytest.raises(ValueError, match="read-only"):
+            found[0, 0] = 7.0
+    assert len(calls) == 5 * each  # four points, and the first again, which was forgotten

@@ -126,3 +126,17 @@ def test_several_values_that_come_together_are_heard_in_the_order_of_their_slots
         apart = told(apart, batch.number(slot), values[slot])
     assert_array_equal(together.belief.values, apart.belief.values)
     assert together.k == state.k + 1  # a step is what is told at once
+
+
+def test_values_of_looks_leave_the_radius_as_it_is_however_sure_steps_are():
+    """A step that a plan would lengthen is not made as long as others are under way, and changes nothing before it is."""
+    state, radii = begun(under_way=4), []
+    for _ in range(40):
+        query = state.flight.under_way[0]
+        value = 3.0 + float(query.point[0] - 2.0 * query.point[1])  # straight: a belief is soon sure
+        after = told(state, query.number, value)
+        if query.trial is None and np.array_equal(after.belief.centre, state.belief.centre):
+            radii.append(after.radius / state.radius)
+        state = SOLVER.extended(after, 4 - SOLVER.waiting(after))
+    assert radii
+    assert max(radii) <= 1.0
