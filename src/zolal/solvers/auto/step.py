@@ -113,7 +113,7 @@ class Stepper:
             return step
         point, left, _ = self.terrain.restored(step.point, rows, RESTORATIONS)
         gain = -model.change(point)
-        if left <= max(1e-9 * length, 1e-12, allowed) and gain > 0.0:
+        if left <= max(1e-9 * length, 1e-12, allowed) and (gain > 0.0 or step.gain <= 0.0):  # f may rise where outputs come to hold
             return step._replace(point=point, gain=gain)
         return step._replace(point=model.centre, gain=0.0)
 

@@ -176,3 +176,15 @@ def test_an_output_that_had_a_price_does_not_hold_a_step_that_stays_away_from_it
     step = Stepper(terrain).minimiser(model, terrain.rows(start), 10.0, np.zeros((2, 2)), prices=np.array([price]))
     assert_allclose(step.point, [0.8, 1.0], atol=1e-9)
     assert_allclose(step.multipliers, [0.2], atol=1e-9)
+
+
+def test_a_step_from_a_given_start_keeps_to_curved_rows_though_the_model_rises():
+    """As where outputs have to come to hold: the centre violates the row, and every point where it holds is worse by the model."""
+    bent = Constraint(lambda x: x[0] - 0.5 * x[1] ** 2 - 0.2 * x[0] ** 2, 0.3, np.inf, jac=lambda x: np.array([1.0 - 0.4 * x[0], -x[1]]))
+    problem, start = Problem(lambda x: 0.0, 2, constraints=[bent]), np.array([0.5, 0.4])
+    terrain = Terrain.of(SlackForm(problem, problem.equalities(start)), np.ones(2), start)
+    model = Model(np.zeros(2), np.array([1.0, 0.2]), 0.1 * np.eye(2))
+    step = Stepper(terrain).minimiser(model, terrain.rows(start), 0.6, np.zeros((2, 2)), start)
+    rows = terrain.rows(step.point)
+    assert rows.distance(rows.value) <= 1e-12
+    assert -model.change(start) < step.gain < 0.0
