@@ -97,13 +97,13 @@ class MaxIterations(StoppingRule):
 @final
 @dataclass(frozen=True)
 class ResidualBelow(StoppingRule):
-    """Stops when the residual that the run measures by itself is at most tol, after so many steps at the earliest."""
+    """Stops when all that the run measures by itself is at most tol, after so many steps at the earliest."""
 
     tol: float
     earliest: int = 0
 
     def __call__(self, progress: Progress) -> Stop | None:
-        below = progress.state.k >= self.earliest and progress.state.residual <= self.tol
+        below = progress.state.k >= self.earliest and progress.solver.is_converged(progress.state, self.tol)
         return Stop(Status.CONVERGED, Status.CONVERGED.sentence) if below else None
 
 

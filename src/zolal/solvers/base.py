@@ -214,6 +214,10 @@ class Solver(ABC, Generic[S]):
         """The output with its certificate, for solvers that know it by themselves. values: of their own final check."""
         return None
 
+    def is_converged(self, state: S, tol: float) -> bool:
+        """Whether all that the run measures by itself is at most tol."""
+        return state.residual <= tol
+
     def ending(self, state: S) -> Status | None:
         """Why more evaluations would be useless, where they would."""
         return None

@@ -10,7 +10,8 @@ from zolal.runs.stopping import AllOf, AnyOf, Callback, Infeasible, MaxEvaluatio
 
 
 def progress(k=3, nfev=10, next_cost=4, residual=0.5):
-    return Progress(SimpleNamespace(k=k, residual=residual), nfev, SimpleNamespace(ask=lambda state: range(next_cost)))
+    solver = SimpleNamespace(ask=lambda state: range(next_cost), is_converged=lambda state, tol: state.residual <= tol)
+    return Progress(SimpleNamespace(k=k, residual=residual), nfev, solver)
 
 
 @pytest.mark.parametrize(("limit", "stops"), [(13, True), (14, False), (15, False), (9, True)])

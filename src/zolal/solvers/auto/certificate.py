@@ -79,7 +79,7 @@ def certified(state: ModelledState, terrain: Terrain, values: np.ndarray | None)
     value_error = belief.value_error if state.is_repeated else math.nan
     reports = None if reported is None else _reports(reported, state.is_repeated, prices, errors)
     own = errors[: len(multipliers)]
-    return Certified(Candidate(z, multipliers, gradient), value, value_error, kkt, own, here.said.deviations, reports)
+    return Certified(Candidate(z, multipliers, gradient), value, value_error, kkt, own, course.deviations(state, here), reports)
 
 
 def _completed(outputs: tuple[OutputRow, ...], across: list[Across]) -> tuple[OutputRow, ...]:

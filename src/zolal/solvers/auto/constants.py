@@ -16,10 +16,11 @@ class Constants:
     first_axes: float = 1.0  # s_d in units of s_H before anything is known
     prior_spread: float = 5.0  # of the logarithms of s_H, s_h, s_d and s_3 about these: a factor of 150
     search_share: float = 0.125  # the part of the values that is new when scales are looked for again
+    modest: float = 2.0  # of log-likelihood, by which forecasts that were too modest ask for other scales at once
     search_points: int = 300  # the most values, near and far, by which scales are judged
     near: float = 2.0  # radii: with noise, how near all values are kept
     repeat_trust: int = 8  # values that one repeated value counts for where the noise is estimated
-    bent: float = 0.3  # by how much of itself curvature may change over one unit of every variable, before anything is known of it
+    radial: float = 3.0  # of s_3^2: the variance of (t.a)|a|^2, which passes for a slope, beside that of a random cubic
     search_moves: int = 40  # by a factor of 2 each: straight functions ask for many
     rounding: float = 4.0  # units in the last place of f that count as noise
     grain_values: int = 30  # the last values that are looked at for a common grain
@@ -43,7 +44,7 @@ class Constants:
     stretch: float = 1.5  # of the length at which noise and third order are in balance, since third order is told apart
     look_elsewhere: int = 16  # once there are plenty of points, one look in so many goes to a new one
     longest_look: float = 2.0  # of Delta, where a look may go with noise
-    many_variables: int = 30  # with which the start is evaluated twice at once, which then costs little
+    many: int = 30  # variables or values, with which to ask whether there is noise costs little
     repeats: int = 4  # values at the centre where two of them differ
 
     unconfirmed: float = 3.0  # times the steepest move so far: as much of a gradient counts as large

@@ -76,11 +76,20 @@ def sure_step(state: ModelledState, terrain: Terrain, model: Model, rows: Linear
     most = CONSTANTS.most_growth * radius if may_be_longer else 0.0
     while radius < most and norm(found.step.point - model.centre) > CONSTANTS.full * radius and _is_sure(found):
         radius *= CONSTANTS.growth
-        longer = stepped(state, terrain, model, rows, radius)
+        step = Stepper(terrain).longer(model, found.step, radius)
+        longer = Stepped(state.but(bend=step.bend), step)
         if not (longer.step.gain > found.step.gain and _is_sure(longer)):
             break
         found = longer
     return found
+
+
+def hope(state: ModelledState, terrain: Terrain, model: Model, rows: Linearization) -> float:
+    """What a step as long as the whole way so far might gain, by the model; looked at only where the next step gains little."""
+    way = norm(model.centre - state.first_point)
+    if state.gain > CONSTANTS.little * state.fallen or way <= state.radius:
+        return state.gain
+    return max(state.gain, stepped(state, terrain, model, rows, way).step.gain)
 
 
 def _is_sure(found: Stepped) -> bool:
@@ -97,7 +106,7 @@ def deviation(state: ModelledState, step: Step) -> float:
 
 
 def is_better(state: ModelledState, point: np.ndarray) -> bool:
-    """Whether a point is better than the centre by all that is believed, third order included, which a step's models leave out."""
+    """Whether a point is better than the centre by all that is believed, higher orders included, which a step's models leave out."""
     assert state.belief is not None
     change, reported = state.belief.foretold(point).change, state.reported
     if reported is None:
@@ -113,6 +122,12 @@ def covered(state: ModelledState) -> float:
 def longest_look(state: ModelledState) -> float:
     """As far as a look goes with noise."""
     return min(state.best_radius, CONSTANTS.longest_look * state.radius)
+
+
+def deviations(state: ModelledState, here: Here) -> float:
+    """What errors stay below in 99 of 100 cases, in units of the one that is told; more where few repeats say how large noise is."""
+    assert state.belief is not None
+    return here.said.deviations * state.belief.repeats.student_factor
 
 
 def error(state: ModelledState, here: Here) -> float:

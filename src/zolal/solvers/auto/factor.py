@@ -9,7 +9,6 @@ from scipy.linalg import get_lapack_funcs
 from zolal._array import EPS
 from zolal._cached import cached_property
 from zolal.solvers.auto.constants import CONSTANTS
-from zolal.solvers.auto.dense import square_lengths
 
 _potrf, _trtrs = get_lapack_funcs(("potrf", "trtrs"), (np.empty(0),))
 JITTER = 64.0 * EPS  # relative, on the diagonal of K: what its own rounding amounts to
@@ -42,24 +41,26 @@ class Scales(NamedTuple):
         root = math.sqrt(ratio)
         return Scales(curvature * root, third * root, self.noise * ratio, common * root, axes * root)
 
-    def fourth(self, squares: Any) -> Any:
-        """The variance of what lies beyond third order at |a|^2: over one length as large as third order."""
-        return self.third**2 * squares**4
+    def beyond(self, squares: Any) -> Any:
+        """The variance of what lies beyond fourth order at |a|^2: over one length as large as third order."""
+        return self.third**2 * squares**5
 
 
 def kernel(scales: Scales, a: np.ndarray, others: np.ndarray, squares: np.ndarray | None = None) -> np.ndarray:
-    """k(a, b) = a.b + (s_h^2 |a|^2 |b|^2 + s_d^2 sum_i a_i^2 b_i^2)/4 + s_H^2 (a.b)^2 / 2 + s_3^2 (a.b)^3 for the rows b of `others`.
+    """k(a, b) of docs/algorithm.md for the rows b of `others`. squares: b_i^2, where they are known.
 
-    squares: b_i^2, where they are known.
+    a.b + (s_h^2 |a|^2 |b|^2 + s_d^2 sum_i a_i^2 b_i^2)/4 + s_H^2 (a.b)^2 / 2 + s_3^2 ((a.b)^3 + (a.b)^4 + r (a.b) |a|^2 |b|^2).
     """
-    products = others @ a
-    weights = (0.5 * scales.common) ** 2 * float(a @ a) + (0.5 * scales.axes) ** 2 * (a * a)
-    shared = (others * others if squares is None else squares) @ weights
-    return products * (1.0 + products * (0.5 * scales.curvature**2 + scales.third**2 * products)) + shared
+    products, square = others @ a, float(a @ a)
+    squares = others * others if squares is None else squares
+    shared = squares @ ((0.5 * scales.common) ** 2 * square + (0.5 * scales.axes) ** 2 * (a * a))
+    radial = 1.0 + (CONSTANTS.radial * scales.third**2 * square) * squares.sum(axis=1)
+    higher = scales.third**2 * products * (1.0 + products)
+    return products * (radial + products * (0.5 * scales.curvature**2 + higher)) + shared
 
 
 class Sight(NamedTuple):
-    """A point as values see it: its offset a, k(a, a_i) for each of them, k(a, a) with what lies beyond third order, and L^-1 k(a, a_i)."""
+    """A point as values see it: its offset a, k(a, a_i) for each of them, k(a, a) with what is beyond fourth order, and L^-1 k(a, a_i)."""
 
     offset: np.ndarray
     row: np.ndarray
@@ -76,7 +77,7 @@ class Foretold(NamedTuple):
 
 
 def matrix(offsets: np.ndarray, scales: Scales, noise: np.ndarray) -> np.ndarray:
-    """The upper triangle of K = k + diag(noise + s_3^2 |a|^8), with anything in the other one.
+    """The upper triangle of K = k + diag(noise + s_3^2 |a|^10), with anything in the other one.
 
     Strip by strip of its rows, each from the diagonal on: that is half of the work, and a strip stays in the cache.
     """
@@ -85,18 +86,21 @@ def matrix(offsets: np.ndarray, scales: Scales, noise: np.ndarray) -> np.ndarray
     squares = axes.sum(axis=1)
     shared = (math.sqrt(d * scales.common**2 + scales.axes**2) - scales.axes) / d
     halves = 0.5 * (scales.axes * axes + shared * squares[:, None])  # whose products are those of both shared parts
+    radial = math.sqrt(CONSTANTS.radial) * scales.third * squares
     found = np.empty((number, number))
     for first in range(0, number, STRIP):
         strip, rows = found[first : first + STRIP, first:], slice(first, first + STRIP)
         products = offsets[rows] @ offsets[first:].T
-        np.multiply(products, scales.third**2, out=strip)
+        np.add(products, 1.0, out=strip)
+        strip *= scales.third**2
+        strip *= products
         strip += 0.5 * scales.curvature**2
         strip *= products
-        strip += 1.0
+        strip += 1.0 + radial[rows, None] * radial[first:]
         strip *= products
         strip += halves[rows] @ halves[first:].T
     diagonal = found.reshape(-1)[:: number + 1]
-    diagonal += scales.fourth(squares)
+    diagonal += scales.beyond(squares)
     diagonal *= 1.0 + JITTER
     diagonal += noise
     return found
@@ -121,9 +125,9 @@ def cholesky(matrix: np.ndarray) -> np.ndarray:
 
 @final
 class Factor:
-    """K = L L^T with what is solved by it: L^-1 (F, 1, a), and with noise L^-1 a|a|^2. Rows are added in place where there is room.
+    """K = L L^T with what is solved by it: L^-1 (F, 1, a). Rows are added in place where there is room.
 
-    products: of the solved columns from a on. Children share the arrays of their parent, which reads its own rows alone; whoever adds a
+    products: of the solved columns of a. Children share the arrays of their parent, which reads its own rows alone; whoever adds a
     second child gets a copy. L goes on as the identity where no row is yet, so that LAPACK solves by the array as it is. The squares of
     the offsets are kept beside them.
     """
@@ -132,22 +136,22 @@ class Factor:
         self.number, self.arrays, self.products, self.used = number, arrays, products, used
 
     @classmethod
-    def built(cls, scales: Scales, noise: np.ndarray, offsets: np.ndarray, values: np.ndarray, bent: bool = False) -> "Factor":
-        """noise: of each value. bent: whether a|a|^2 is among the columns."""
-        number, columns = len(offsets), _bent(offsets) if bent else offsets
+    def built(cls, scales: Scales, noise: np.ndarray, offsets: np.ndarray, values: np.ndarray) -> "Factor":
+        """noise: of each value."""
+        number, d = offsets.shape
         covariance = matrix(offsets, scales, noise)
         lower = covariance.T if factorized_in_place(covariance) else cholesky(matrix(offsets, scales, noise))
-        right = np.empty((number, columns.shape[1] + 2), order="F")
-        right[:, 0], right[:, 1], right[:, 2:] = values[:number], 1.0, columns
+        right = np.empty((number, d + 2), order="F")
+        right[:, 0], right[:, 1], right[:, 2:] = values[:number], 1.0, offsets
         solved = solved_by(lower, right)
         found = solved[:, 2:]
         arrays = (_square(lower), _longer(solved), _longer(offsets), _longer(offsets * offsets))
         return cls(number, arrays, found.T @ found, [number])
 
     @classmethod
-    def of(cls, scales: Scales, noise: np.ndarray, offsets: np.ndarray, values: np.ndarray, first: int, bent: bool) -> "Factor":
+    def of(cls, scales: Scales, noise: np.ndarray, offsets: np.ndarray, values: np.ndarray, first: int) -> "Factor":
         """Built of the first rows, and grown by the others one by one."""
-        factor = cls.built(scales, noise[:first], offsets[:first], values, bent)
+        factor = cls.built(scales, noise[:first], offsets[:first], values)
         for n in range(first, len(values)):
             factor = factor.grown(factor.sight(scales, offsets[n]), float(noise[n]), float(values[n]))
         return factor
@@ -157,9 +161,9 @@ class Factor:
         row = kernel(scales, offset, self.offsets, self.offset_squares)
         axes = offset * offset
         square = float(axes.sum())
-        curved = 0.5 * scales.curvature**2 + 0.25 * scales.common**2 + square * scales.third**2
+        curved = 0.5 * scales.curvature**2 + 0.25 * scales.common**2 + square * (1.0 + CONSTANTS.radial + square) * scales.third**2
         own = square * (1.0 + square * curved) + 0.25 * scales.axes**2 * float(axes @ axes)
-        return Sight(offset, row, own + scales.fourth(square), self.solved(row))
+        return Sight(offset, row, own + scales.beyond(square), self.solved(row))
 
     def grown(self, sight: Sight, noise: float, value: float) -> "Factor":
         """After one more value, with the noise that it has."""
@@ -173,9 +177,8 @@ class Factor:
         own = (1.0 + JITTER) * sight.own + noise
         diagonal = math.sqrt(max(own - float(new @ new), JITTER * own))
         lower[n, :n], lower[n, n], kept[n], squares[n] = new, diagonal, offset, offset * offset
-        columns = offset[None, :] if solved.shape[1] == len(offset) + 2 else _bent(offset[None, :])
         row = solved[n]
-        row[0], row[1], row[2:] = value, 1.0, columns[0]
+        row[0], row[1], row[2:] = value, 1.0, offset
         row -= new @ solved[:n]
         row /= diagonal
         used[0] = n + 1
@@ -201,7 +204,7 @@ class Factor:
 
     @property
     def columns(self) -> np.ndarray:
-        """L^-1 a, and after them L^-1 a|a|^2 where there is noise."""
+        """L^-1 a."""
         return self.arrays[1][: self.number, 2:]
 
     @cached_property
@@ -213,10 +216,6 @@ class Factor:
     def with_values(self) -> np.ndarray:
         """The products of the columns with L^-1 F."""
         return self.columns.T @ self.arrays[1][: self.number, 0]
-
-    @property
-    def ones_with_values(self) -> float:
-        return self.mean * self.ones_square
 
     @property
     def ones_solved(self) -> np.ndarray:
@@ -251,11 +250,6 @@ class Factor:
     def solved_back(self, right: np.ndarray) -> np.ndarray:
         """L^-T right."""
         return solved_by(self.arrays[0], right, transposed=True)
-
-
-def _bent(offsets: np.ndarray) -> np.ndarray:
-    """a and a|a|^2, side by side."""
-    return np.concatenate([offsets, offsets * square_lengths(offsets)[:, None]], axis=1)
 
 
 def solved_by(lower: np.ndarray, right: np.ndarray, transposed: bool = False) -> np.ndarray:

@@ -1,5 +1,6 @@
 """The marginal likelihood of the prior's scales, and the climb to where it is largest."""
 
+import math
 from typing import NamedTuple, final
 
 import numpy as np
@@ -26,9 +27,35 @@ class Repeats(NamedTuple):
         return Repeats(self.square + float(np.sum((values - values.mean()) ** 2)), self.number + len(values) - 1)
 
     @property
+    def student_factor(self) -> float:
+        """By how much the quantile of Student's t exceeds that of a normal number, z, by two terms of Cornish and Fisher."""
+        z, n = CONSTANTS.certain, self.number
+        return 1.0 + (z**2 + 1.0) / (4.0 * n) + (5.0 * z**4 + 16.0 * z**2 + 3.0) / (96.0 * n**2) if n else 1.0
+
+    @property
     def trusted(self) -> "Repeats":
         """As they count beside a model, which takes what it misses for noise and would outvote them by its many values."""
         return Repeats(CONSTANTS.repeat_trust * self.square, CONSTANTS.repeat_trust * self.number)
+
+
+def as_normal(square: float, known: int) -> float:
+    """The square of a normal number whose density, relative to that of 0, is that of Student's t with so many degrees of freedom.
+
+    1 where nothing is known.
+    """
+    return (known + 1.0) * math.log1p(square / known) if known else 1.0
+
+
+def are_modest(missed: float, number: int) -> bool:
+    """Whether values were foretold far better than the scales would have it, so that f is simpler than believed.
+
+    missed: the sum of so many squares of what they missed their forecasts by, in standard deviations. Where its mean m is less than 1,
+    smaller variances are likelier by n (m - 1 - log m)/2.
+    """
+    if missed >= number:
+        return False
+    mean = max(missed / number, 1e-300)
+    return 0.5 * number * (mean - 1.0 - math.log(mean)) > CONSTANTS.modest
 
 
 @final
@@ -42,7 +69,7 @@ class Likelihood:
     def __init__(self, offsets: np.ndarray, values: np.ndarray, weights: np.ndarray, repeats: Repeats, least: float) -> None:
         self.weights, self.repeats, self.least = weights, repeats.trusted, least
         self.terms, squares = _terms(offsets, values)
-        self.fourths, self.farthest = squares**4, float(squares.max())
+        self.beyond, self.farthest = squares**5, float(squares.max())
         self.halves = 0.5 * np.column_stack([squares, offsets * offsets])  # the terms of s_h and s_d are products of these
         self.factors: dict[Scales, np.ndarray] = {}
         self.first = np.array(Scales.first(offsets.shape[1]))[SHAPES]
@@ -76,17 +103,17 @@ class Likelihood:
 
     @property
     def _keeps_factors(self) -> bool:
-        return bool(self.repeats.number) and len(self.fourths) >= WORTHWHILE
+        return bool(self.repeats.number) and len(self.beyond) >= WORTHWHILE
 
     def _largest(self, scales: Scales) -> float:
         """What no entry of K exceeds."""
         curvature, third, _, common, axes = (scale * scale for scale in scales)
         q = self.farthest
-        return q * (1.0 + q * (0.5 * curvature + 0.25 * (common + axes) + q * third * (1.0 + q)))
+        return q * (1.0 + q * (0.5 * curvature + 0.25 * (common + axes) + q * third * (1.0 + CONSTANTS.radial + q * (1.0 + q))))
 
     def _values(self, several: np.ndarray) -> np.ndarray:
         """Of scales, one row each."""
-        number = len(self.fourths)
+        number = len(self.beyond)
         rho = np.maximum(several[:, NOISE], self.least)
         factors = self._matrices(several, rho)
         for i, each in enumerate(factors):
@@ -106,7 +133,7 @@ class Likelihood:
         With W = L^-1 H and M = I + b W^T W, its determinant is |K| |M|, and x.(K + b H H^T)^-1 y = x.y - b (W^T x).M^-1 (W^T y) for x and y
         that are solved by L. Left out is what JITTER would add, which is nothing beside noise.
         """
-        number, lower = len(self.fourths), known.T
+        number, lower = len(self.beyond), known.T
         sides = np.ascontiguousarray(lower[number:, :number])  # values and ones
         length, solved = float(np.log(lower.diagonal()[:number]).sum()), solved_by(lower, self.halves)
         squares, lengths, ones_squares = [], [], []
@@ -125,7 +152,7 @@ class Likelihood:
 
     def _fit(self, several: np.ndarray, squares: np.ndarray, lengths: np.ndarray, ones_square: np.ndarray) -> np.ndarray:
         """squares: (F - v).K^-1 (F - v). lengths: the sums of log L_ii."""
-        number, repeated, rho = len(self.fourths), self.repeats.number, np.maximum(several[:, NOISE], self.least)
+        number, repeated, rho = len(self.beyond), self.repeats.number, np.maximum(several[:, NOISE], self.least)
         square = np.maximum(squares + self.repeats.square / rho, 1e-300)
         fit = -0.5 * (number - 1 + repeated) * np.log(square) - 0.5 * repeated * np.log(rho)
         fit -= lengths + 0.5 * np.log(ones_square)
@@ -135,12 +162,12 @@ class Likelihood:
 
     def _matrices(self, several: np.ndarray, rho: np.ndarray) -> np.ndarray:
         """K of each, as sums of the same terms, with the values and ones beside it: in its factor they are solved by L."""
-        number = len(self.fourths)
+        number = len(self.beyond)
         shares = (several * several)[:, [NOISE, *SHAPES]]
         shares[:, 0] = 1.0  # of the first term, as of slopes
         found = shares @ self.terms
         diagonal = found[:, : number * (number + 3) : number + 3]
-        diagonal += shares[:, 2:3] * self.fourths
+        diagonal += shares[:, 2:3] * self.beyond
         diagonal *= 1.0 + JITTER
         diagonal += rho[:, None] / self.weights
         return found.reshape(len(found), number + 2, number + 2)
@@ -175,9 +202,12 @@ def _terms(offsets: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndar
     np.matmul(offsets, offsets.T, out=plain)
     squares = np.diagonal(plain).copy()
     np.multiply(plain, plain, out=general)
-    np.multiply(general, plain, out=third)
-    general *= 0.5
     np.multiply(0.5 * squares[:, None], 0.5 * squares, out=common)
+    np.multiply(common, 4.0 * CONSTANTS.radial, out=third)
+    third += general
+    third *= plain
+    third += general * general
+    general *= 0.5
     np.matmul(axes, axes.T, out=own)
     terms[0, :number, number], terms[0, :number, number + 1] = values, 1.0
     terms[0, number:, number:] = np.diag([ENDLESS, ENDLESS])

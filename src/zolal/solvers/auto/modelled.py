@@ -11,7 +11,6 @@ from zolal._threads import one_thread
 from zolal.directions import Gaussian, first_row
 from zolal.estimators.standing import Standing
 from zolal.estimators.survey import Probe, Survey
-from zolal.linearization import Linearization
 from zolal.mirror import Euclidean, MirrorMap
 from zolal.problem import Problem, SlackForm
 from zolal.result import Status
@@ -25,7 +24,6 @@ from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.reported import Reported
 from zolal.solvers.auto.scale import units
 from zolal.solvers.auto.state import Flight, ModelledState, Trial
-from zolal.solvers.auto.step import Model
 from zolal.solvers.auto.terrain import Terrain, described
 from zolal.solvers.base import Candidate, Certified, Solver, once_per_state
 
@@ -148,12 +146,12 @@ class Modelled(Solver[ModelledState]):
 
     @staticmethod
     def doubles(state: ModelledState) -> bool:
-        """Whether a look is made twice, so that the noise stays known apart from what the model misses."""
+        """Whether a look is made twice, so that the noise stays known apart from what the model misses: half the root of the values are."""
         if state.belief is None or state.trial is not None or state.is_exact:
             return False
         others = () if state.reported is None else state.reported.beliefs
         noisy = [belief for belief in (state.belief, *others) if not belief.is_exact]
-        return any(belief.repeats.number**2 < len(belief.values) for belief in noisy)
+        return any((2 * belief.repeats.number) ** 2 < len(belief.values) for belief in noisy)
 
     def planned(self, state: ModelledState, terrain: Terrain) -> ModelledState:
         """With the next evaluation, and with what the belief says of the centre."""
@@ -177,16 +175,19 @@ class Modelled(Solver[ModelledState]):
             return look
         model = course.model(state, here)
         state, step = course.sure_step(state, terrain, model, here.rows)
-        gain = self._hope(state, terrain, model, here.rows, step.gain)
-        state = state.but(gain=gain, gradient_size=max(state.gradient_size, self._size_here(state, belief)))
-        little = CONSTANTS.little * max(state.fallen, state.first_spread)
-        if state.gain <= CONSTANTS.negligible * max(state.fallen, state.first_spread) and self._may_repeat(state):
+        state = state.but(gain=step.gain, gradient_size=max(state.gradient_size, self._size_here(state, belief)))
+
+        def gains_at_most(limit: float) -> bool:
+            return step.gain <= limit and course.hope(state, terrain, model, here.rows) <= limit
+
+        if self._may_repeat(state) and gains_at_most(CONSTANTS.negligible * state.extent):
             return state.but(asked=belief.centre, trial=None, repeats=1)
         tells = looked_enough and step.gain > CONSTANTS.noise_margin * state.noise  # by one value whether the step gains
         if ignorant and not tells and (look := self._look(state, terrain, here)):
             return look
         unmeasured = here.measured is not None and here.slope is here.believed
-        if unmeasured and state.gain <= max(little, state.noise) and (look := self._look(state, terrain, here, here.said.covariance)):
+        little = max(CONSTANTS.little * state.extent, state.noise)
+        if unmeasured and gains_at_most(little) and (look := self._look(state, terrain, here, here.said.covariance)):
             return look  # before one believes what was not measured
         if step.gain <= CONSTANTS.rounding * EPS * abs(belief.value):
             state = state.but(radius=CONSTANTS.shrinkage * state.radius)
@@ -198,20 +199,14 @@ class Modelled(Solver[ModelledState]):
         return state.but(asked=step.point, trial=trial)
 
     def _recentred(self, state: ModelledState, terrain: Terrain, here: Here) -> tuple[ModelledState, Quadratic, Here]:
-        """At the end of a step that gains less than noise is large: no value could judge it, and looks tell more.
-
-        Values alone may be too ignorant to step where the belief is not; then it leads, unless they speak against it.
-        """
-        belief, measured = state.belief, here.measured
+        """At the end of a step that gains less than noise is large: no value could judge it, and looks tell more."""
+        belief = state.belief
         assert belief is not None
-        slope = here.believed if here.slope.is_ignorant else here.slope
         blind = state.is_exact or state.reported is not None or belief.foreseen is not None or state.has_missed
-        if blind or measured is None or slope.is_ignorant:
+        if blind or here.measured is None or here.slope.is_ignorant:
             return state, belief, here
-        model = Model(here.centre, slope.gradient, belief.hessian)
-        step = course.stepped(state, terrain, model, here.rows, course.covered(state)).step
-        against = model._replace(gradient=measured.gradient).change(step.point) >= 0.0
-        if against or step.gain > state.noise or not course.is_better(state, step.point):
+        step = course.stepped(state, terrain, course.model(state, here), here.rows, course.covered(state)).step
+        if step.gain > state.noise or not course.is_better(state, step.point):
             return state, belief, here
         belief = belief.moved(step.point, state.radius)
         state = self._arrived(state.but(belief=belief), terrain, step.point)
@@ -232,10 +227,11 @@ class Modelled(Solver[ModelledState]):
     def _asks_for_noise(self, state: ModelledState) -> bool:
         """Whether noise may have made a step fail, so that the centre is evaluated again at once; else a step that gains little asks.
 
-        With many variables it is asked at the start, since noise matters to where the first looks go, of which there are many.
+        With many values it is asked in any case, and with many variables, which take as many looks, at the start: it then costs little.
         """
-        matters = state.has_failed or len(state.units) >= CONSTANTS.many_variables
-        return self._may_repeat(state) and matters
+        assert state.belief is not None
+        many = max(len(state.units), len(state.belief.values) - (state.belief.foreseen or 0)) >= CONSTANTS.many
+        return self._may_repeat(state) and (state.has_failed or many)
 
     @staticmethod
     def _may_repeat(state: ModelledState) -> bool:
@@ -264,7 +260,7 @@ class Modelled(Solver[ModelledState]):
         return state.but(
             stationarity=here.said.stationarity / state.typical_unit,
             error=course.error(state, here),
-            deviations=here.said.deviations,
+            deviations=course.deviations(state, here),
             multipliers=like(here.said.multipliers[: len(state.multipliers)], state.multipliers),
         )
 
@@ -293,17 +289,12 @@ class Modelled(Solver[ModelledState]):
         if belief.is_exact:
             here, most = norm(belief.gradient), CONSTANTS.unconfirmed * state.steepest
             return (min(here, most) if most > 0.0 else here) / state.typical_unit
-        here = float(belief.gradient @ belief.gradient) - float(belief.covariance.trace())
+        gradient, covariance = belief.gradient, belief.covariance * belief.repeats.student_factor**2
+        spread = 2.0 * float(np.vdot(covariance, covariance)) + 4.0 * float(gradient @ (covariance @ gradient))  # the variance of |g|^2
+        here = float(gradient @ gradient) - float(covariance.trace()) - CONSTANTS.certain * math.sqrt(spread)
         way = norm(belief.centre - state.first_point)
         along = (state.fallen - state.doubt) / way if way > 0.0 else 0.0
         return max(math.sqrt(max(here, 0.0)), along) / state.typical_unit
-
-    def _hope(self, state: ModelledState, terrain: Terrain, model: Model, rows: Linearization, gain: float) -> float:
-        """What a step as long as the whole way so far might gain, by the model; looked at only where the next step gains little."""
-        way = norm(model.centre - state.first_point)
-        if gain > CONSTANTS.little * state.fallen or way <= state.radius:
-            return gain
-        return max(gain, course.stepped(state, terrain, model, rows, way).step.gain)
 
     def _look(self, state: ModelledState, terrain: Terrain, here: Here, covariance: np.ndarray | None = None) -> ModelledState | None:
         """With a look as the next evaluation; None where the constraints leave no way to look along."""
@@ -334,6 +325,15 @@ class Modelled(Solver[ModelledState]):
         if state.is_exact and not belief.grain:
             return reach if math.isfinite(state.last_length) else turn * reach
         return turn * (max(reach, course.longest_look(state)) if state.is_exact else course.longest_look(state))
+
+    def is_converged(self, state: ModelledState, tol: float) -> bool:
+        """Asked last is what a long step might gain, since it takes calls of the constraints."""
+        if state.is_stuck or not state.residual <= tol:
+            return state.residual <= tol
+        terrain = state.terrain
+        with one_thread():
+            here = course.here(state, terrain, state.gradient_size * state.typical_unit)
+            return course.hope(state, terrain, course.model(state, here), here.rows) <= tol**2 * state.extent
 
     def ending(self, state: ModelledState) -> Status | None:
         """Where no evaluation can help: no step of any size matters to f, or none that is longer than rounding improves it, or all do."""

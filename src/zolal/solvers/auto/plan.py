@@ -29,7 +29,7 @@ class Slope(NamedTuple):
     """A gradient at the centre and its covariance along what is free there.
 
     error: the root of the trace of the covariance. stationarity: the length of the projected gradient. multipliers: of the rows. Not free
-    are equalities, and the active bounds and rows that surely hold x back.
+    are equalities, and the active bounds and rows that surely hold x back. unexplored: what surprises add to the square of the error.
     """
 
     gradient: np.ndarray
@@ -37,11 +37,12 @@ class Slope(NamedTuple):
     error: float
     stationarity: float
     multipliers: np.ndarray
+    unexplored: float = 0.0
 
     @property
     def is_ignorant(self) -> bool:
         """Whether the error is as large as what it is an error of, so that a look says more than a step."""
-        return self.error**2 > CONSTANTS.ignorance * self.stationarity**2
+        return self.error**2 + self.unexplored > CONSTANTS.ignorance * self.stationarity**2
 
     @property
     def deviations(self) -> float:
@@ -100,7 +101,9 @@ class Here:
             if active is not None:
                 covariance = taken_out(covariance, active.held(gradient, way.multipliers, sure, covariance))
             error = math.sqrt(max(float(covariance.trace()), 0.0))
-            return Slope(gradient, covariance, error, way.stationarity, way.multipliers)
+            counted = belief.is_exact and not measured and reported is None
+            unexplored = _unexplored(covariance, belief.prior_variance, surprise) if counted else 0.0
+            return Slope(gradient, covariance, error, way.stationarity, way.multipliers, unexplored)
 
         believed = slope(belief.gradient, belief.covariance)
         is_near = believed.stationarity + believed.error <= CONSTANTS.small * largest
@@ -115,6 +118,16 @@ class Here:
     def said(self) -> Slope:
         """The one to tell of."""
         return self.measured or self.believed
+
+
+def _unexplored(covariance: np.ndarray, prior_variance: float, surprise: float) -> float:
+    """What the squared error lacks along directions that nobody has looked along.
+
+    Where one has looked, steps have made slopes small, and the prior, which knows of no choice, takes the others for as small. By as much
+    as values missed their forecasts lately, slopes may be larger that the prior alone vouches for. There C has the eigenvalue A, so that
+    C^2/A is C; elsewhere it is next to nothing.
+    """
+    return (surprise - 1.0) * float(np.vdot(covariance, covariance / max(prior_variance, 1e-300))) if surprise > 1.0 else 0.0
 
 
 class _Way(NamedTuple):

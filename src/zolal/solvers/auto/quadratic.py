@@ -2,20 +2,19 @@
 
 With a = (u - centre)/length,
 
-    f(u) = v + g.a + a.Ha/2 + T(a, a, a) + fourth-order error + noise,
+    f(u) = v + g.a + a.Ha/2 + T(a, a, a) + U(a, a, a, a) + (t.a)|a|^2 + fifth-order error + noise,
 
-g_i ~ N(0, A), H = h I + D + E with h ~ N(0, A s_h^2), a diagonal D of N(0, A s_d^2), and random E and T whose terms have the covariances
-below, the fourth-order error independent with variance A s_3^2 |a|^8 and the noise with variance A rho. In kernel form, q(a) = (a_i^2/2),
+g_i ~ N(0, A), H = h I + D + E with h ~ N(0, A s_h^2), a diagonal D of N(0, A s_d^2), random E, T, U and t whose terms have the covariances
+below, the fifth-order error independent with variance A s_3^2 |a|^10 and the noise with variance A rho. In kernel form, q(a) = (a_i^2/2),
 
-    k(a, b) = a.b + s_h^2 (|a|^2/2)(|b|^2/2) + s_d^2 q(a).q(b) + s_H^2 (a.b)^2 / 2 + s_3^2 (a.b)^3,    K = k + diag(rho + s_3^2 |a|^8),
-    v by generalised least squares,    alpha = K^-1 (F - v),    g = sum_i alpha_i a_i,
+    k(a, b) = a.b + s_h^2 (|a|^2/2)(|b|^2/2) + s_d^2 q(a).q(b) + s_H^2 (a.b)^2 / 2 + s_3^2 ((a.b)^3 + (a.b)^4 + r (a.b)|a|^2|b|^2),
+    K = k + diag(rho + s_3^2 |a|^10),    v by generalised least squares,    alpha = K^-1 (F - v),    g = sum_i alpha_i a_i,
     H = s_h^2 (sum_i alpha_i |a_i|^2/2) I + s_d^2 diag(sum_i alpha_i q(a_i)) + s_H^2 sum_i alpha_i a_i a_i^T.
 
 Many functions are curved alike in all directions, or are sums over their variables. s_h, s_d and s_H are looked for by themselves, so that
 values say which it is, and such a function is known from few of them. The amplitude A has the closed form
 ((F - v).K^-1 (F - v) + S/rho)/(N - 1 + n) with the sum of squares S of n repeats; the scales and rho are those of the largest marginal
-likelihood on a grid of powers of 2, looked for among neighbours. Exact, repeated and noisy values differ in rho and in nothing else.
-Derived in docs/algorithm.md.
+likelihood on a grid of powers of 2, looked for among neighbours. Exact, repeated and noisy values differ in rho alone (docs/algorithm.md).
 """
 
 import math
@@ -30,7 +29,7 @@ from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import mean, same_rows, square_lengths
 from zolal.solvers.auto.factor import Factor, Foretold, Scales, Sight
 from zolal.solvers.auto.grain import grain, is_plateau
-from zolal.solvers.auto.likelihood import Likelihood, Repeats
+from zolal.solvers.auto.likelihood import Likelihood, Repeats, are_modest, as_normal
 from zolal.solvers.auto.measured import Measured
 
 VANISHING = 1e-145  # differences of values whose squares are hardly numbers
@@ -45,7 +44,8 @@ class Quadratic:
     points: u_i, shape (N, d). values: F_i; weights: of how many evaluations each is the mean. repeats: what equal points have said of the
     noise, which stays when they are far away and forgotten. centre, length: the frame of a. scales: of the prior. built: how many of the
     rows were factorised at once; those after them were added one by one, so that a belief that is read from a file has the same bits.
-    unsearched: the values that have come since the scales were last looked for. least: the least rho, which is that of rounding.
+    unsearched: the values that have come since the scales were last looked for. missed: the sum of their surprises. least: the least rho,
+    which is that of rounding.
     grain: what all values are multiples of, or 0. foreseen: how many values are forecasts, which tell nothing of scales; None: none can be.
     """
 
@@ -58,6 +58,7 @@ class Quadratic:
     scales: Scales
     built: int
     unsearched: int = 0
+    missed: float = 0.0
     least: float = 1.0
     grain: float = 0.0
     foreseen: int | None = None
@@ -89,13 +90,13 @@ class Quadratic:
             weights=np.concatenate([self.weights, [float(len(values))]]),
             repeats=self.repeats.seen(values) if len(values) > 1 else self.repeats,
             unsearched=self.unsearched + 1,
+            missed=self.missed + min(self.surprise(point, value, len(values)), CONSTANTS.most_surprise),
             foreseen=None if self.foreseen is None else self.foreseen + 1,
         )
         lowest, highest = self.extremes
         new.__dict__.update(value_there=self.value_there, extremes=(min(lowest, value), max(highest, value)))  # the same, made with less
-        if new.is_exact == self.is_exact:  # else other columns are needed
-            grown = self._factor.grown(self._sight(point), self._rho / len(values), value - self.value_there)
-            object.__setattr__(new, "_kept", grown)
+        grown = self._factor.grown(self._sight(point), self._rho / len(values), value - self.value_there)
+        object.__setattr__(new, "_kept", grown)
         return new
 
     def repeated(self, point: np.ndarray, values: np.ndarray) -> "Quadratic":
@@ -130,17 +131,23 @@ class Quadratic:
     def _scales_at(self, centre: np.ndarray, length: float) -> tuple[Scales, float]:
         """The prior in another frame, and by how much rho is larger there.
 
-        Curvature, third-order error and noise keep their absolute sizes; slopes have the size that the belief foretells for the centre.
+        Curvature, third order and noise keep their absolute sizes; slopes have the size that the belief foretells for the centre.
         """
-        t, d = centre - self.centre, self.dimension
-        factor = self._factor
-        along = self._offsets @ t / self.length
-        turned = along * (self.scales.curvature**2 + 3.0 * self.scales.third**2 * along)
-        slope = self.gradient + self._offsets.T @ (factor.alpha * turned) / self.length + self._axes_curvature * t / self.length**2
+        d = self.dimension
+        slope = self._slope_at((centre - self.centre) / self.length)
         expected = float(slope @ slope) + float(self.covariance.trace())
         amplitude = max(expected / d, 1e-300) * length**2
         ratio = min(max(self.amplitude / amplitude, 1e-4), 1e4)
         return self.scales.stretched(length / self.length, ratio), ratio
+
+    def _slope_at(self, a: np.ndarray) -> np.ndarray:
+        """The mean of the gradient at another point, per unit of u: sum_i alpha_i dk(a, a_i)/da, without what is beyond fourth order."""
+        factor, third = self._factor, self.scales.third**2
+        along, squares = self._offsets @ a, factor.offset_squares.sum(axis=1)
+        radial = CONSTANTS.radial * third * squares
+        weights = 1.0 + along * (self.scales.curvature**2 + third * along * (3.0 + 4.0 * along)) + radial * float(a @ a)
+        outward = self._axes_curvature + 2.0 * float(factor.alpha @ (radial * along))
+        return (self._offsets.T @ (factor.alpha * weights) + outward * a) / self.length
 
     def _worth_keeping(self, centre: np.ndarray, length: float) -> np.ndarray:
         """Which values stay: the nearest ones that a quadratic needs; with noise twice as many, and all that are about as near as steps go.
@@ -199,13 +206,14 @@ class Quadratic:
         return len(self.values) >= self.capacity + max(CONSTANTS.spare_points, self.capacity // 8)
 
     def fitted(self) -> "Quadratic":
-        """With the likeliest scales among neighbours, looked for again whenever an eighth of the values is new."""
+        """With the likeliest scales among neighbours, looked for again whenever an eighth of the values is new, or they were too modest."""
         number = len(self.values)
-        if self.foreseen is not None or self.unsearched < min(CONSTANTS.search_share * number, self.dimension + 1.0):
+        few = self.unsearched < min(CONSTANTS.search_share * number, self.dimension + 1.0)
+        if self.foreseen is not None or (few and not (self.is_exact and are_modest(self.missed, self.unsearched))):
             return self
         seen = self._grained() if self.is_exact else self._merged()
         number = len(seen.values)
-        start = seen.but(unsearched=0, built=number, least=seen._rounding_share)
+        start = seen.but(unsearched=0, missed=0.0, built=number, least=seen._rounding_share)
         if number < 3:
             return start
         return start.but(scales=start._likeliest())
@@ -267,10 +275,9 @@ class Quadratic:
     def covariance(self) -> np.ndarray:
         """Of the gradient at the centre: A (I - A^T K^-1 A) and what the doubt of v adds, per unit of u."""
         factor = self._factor
-        d = self.dimension
-        along = factor.with_ones[:d] / math.sqrt(factor.ones_square)
-        reduced = np.eye(d)
-        reduced -= factor.products[:d, :d]
+        along = factor.with_ones / math.sqrt(factor.ones_square)
+        reduced = np.eye(self.dimension)
+        reduced -= factor.products
         reduced += along[:, None] * along
         reduced *= self.amplitude / self.length**2
         return reduced
@@ -282,13 +289,7 @@ class Quadratic:
 
     @cached_property
     def _alone(self) -> Measured:
-        return Measured.of(self._factor, self._bent_variance)
-
-    @property
-    def _bent_variance(self) -> float:
-        """Of the coefficients of (t.a)|a|^2: over the size of x curvature may change by a part of itself."""
-        curvature = 0.25 * (self.scales.common**2 + self.scales.axes**2 / self.dimension) + 0.5 * self.scales.curvature**2
-        return curvature * (CONSTANTS.bent * self.length) ** 2 / self.dimension
+        return Measured.of(self._factor)
 
     @cached_property
     def hessian(self) -> np.ndarray:
@@ -307,7 +308,7 @@ class Quadratic:
         return self.scales.common**2 * float(along.sum()) + self.scales.axes**2 * along
 
     def foretold(self, point: np.ndarray) -> Foretold:
-        """What is believed of f(point) - f(centre), the third-order error at the point included."""
+        """What is believed of f(point) - f(centre), the fifth-order error at the point included."""
         factor, sight, kept = self._factor, self._sight(point), self._said
         if kept is not None and kept[0] is sight:
             return kept[1]
@@ -318,19 +319,19 @@ class Quadratic:
         return foretold
 
     def surprise(self, point: np.ndarray, value: float, number: int) -> float:
-        """The square of what a mean of so many values missed its forecast by, in standard deviations."""
+        """The square of what a mean of so many values missed its forecast by, in standard deviations, which few values do not tell."""
         foretold = self.foretold(point)
         variance = foretold.value_deviation**2 + (self.rounding if self.is_exact else self.noise) ** 2 / number
-        return (value - self.value - foretold.change) ** 2 / max(variance, 1e-300)
+        square = (value - self.value - foretold.change) ** 2 / max(variance, 1e-300)
+        return as_normal(square, len(self.values) - 1 + self.repeats.number)
 
     def most_telling(self, direction: np.ndarray) -> int:
         """The point where one more value says most of the slope along a direction.
 
         That slope is a sum of b_i F_i, whose noise is rho sum_i b_i^2/w_i; one more value takes b_i^2/(w_i (w_i + 1)) away.
         """
-        factor, d = self._factor, self.dimension
-        others = np.column_stack([factor.ones_solved, factor.columns[:, d:]])
-        shares = factor.solved_back(factor.columns[:, :d] @ direction - others @ (self._alone.mixed @ direction))
+        factor = self._factor
+        shares = factor.solved_back(factor.columns @ direction - factor.ones_solved * float(self._alone.mixed @ direction))
         return int(np.argmax(shares**2 / (self.weights * (self.weights + 1.0))))
 
     def best_radius(self) -> float:
@@ -394,6 +395,6 @@ class Quadratic:
         factor = self._kept
         if factor is None:
             offsets, values = (self.points - self.centre) / self.length, self.values - self.value_there
-            factor = Factor.of(self.scales, self._rho / self.weights, offsets, values, self.built, not self.is_exact)
+            factor = Factor.of(self.scales, self._rho / self.weights, offsets, values, self.built)
             object.__setattr__(self, "_kept", factor)
         return factor

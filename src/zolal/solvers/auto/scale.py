@@ -4,6 +4,7 @@ import numpy as np
 
 ALIKE = 100.0  # the ratio of large to small |x0| up to which variables are taken to be of one kind
 SAME = 1e-9  # by which widths may differ that are meant to be equal
+NOTHING = 1e-15  # of the largest |x0|: what is less is a 0 that rounding has left
 NARROW, WIDE = 2.0, 1e-3  # a bounded variable's unit is its width or 2 |x0|, whichever is less, and at least a thousandth of the width
 
 
@@ -41,12 +42,13 @@ def _sizes(sizes: np.ndarray) -> np.ndarray:
 
     Entries of one order, as those of a random start, do not say which variable is longer, so all get their median. Entries that differ by
     orders of magnitude do; the tenth and the ninetieth of a hundred decide, so that single entries near 0 do not. Zeros get the
-    typical size of the others.
+    typical size of the others, and so do entries that are nothing beside the largest one.
     """
-    there = sizes[sizes > 0.0]
+    shown = sizes > NOTHING * np.max(sizes, initial=0.0)
+    there = sizes[shown]
     if not len(there):
         return np.ones_like(sizes)
     small, large = np.exp(np.quantile(np.log(there), [0.1, 0.9]))
     if large <= ALIKE * small:
         return np.full_like(sizes, np.median(there))
-    return np.where(sizes > 0.0, sizes, np.exp(np.mean(np.log(there))))
+    return np.where(shown, sizes, np.exp(np.mean(np.log(there))))

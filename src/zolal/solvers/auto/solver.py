@@ -103,6 +103,9 @@ class Auto(Solver[AutoState]):
     def certified(self, state: AutoState, values: np.ndarray | None = None) -> Certified | None:
         return self._member(state).certified(state, values)
 
+    def is_converged(self, state: AutoState, tol: float) -> bool:
+        return self._member(state).is_converged(state, tol)
+
     def ending(self, state: AutoState) -> Status | None:
         return self._member(state).ending(state)
 

@@ -88,7 +88,7 @@ class ModelledState(State):
     deviations: float = 2.0  # of `error` that are added to the stationarity before it counts as small
     reported: Reported | None = None  # what is believed of the outputs that come with f
     flight: Flight | None = None  # where several evaluations are under way at a time
-    gain: float = math.inf  # what a step is foretold to gain that is as long as the way so far
+    gain: float = math.inf  # what the next step is foretold to gain
 
     def but(self, **changes: Any) -> "ModelledState":
         """With some fields changed: `dataclasses.replace`, which asks for every field by name, takes ten times as long."""
@@ -132,6 +132,11 @@ class ModelledState(State):
             return 0.0
         begun = 0.0 if self.reported is None else self.reported.cost(self.reported.first)
         return self.first_value + begun - self.merit
+
+    @property
+    def extent(self) -> float:
+        """What gains are small beside: what f has fallen by, or the first values' spread."""
+        return max(self.fallen, self.first_spread, 1e-300)
 
     @property
     def merit(self) -> float:
@@ -203,6 +208,6 @@ class ModelledState(State):
         """The largest of: stationarity and doubt, relative to the largest gradient; the root of the relative gain; feasibility."""
         if self.belief is None or not self.is_repeated or not self.gradient_size > 0.0:
             return math.inf
-        hope = math.sqrt(max(self.gain, 0.0) / max(self.fallen, self.first_spread, 1e-300))
+        gain = math.sqrt(max(self.gain, 0.0) / self.extent)
         unsure = 0.0 if self.reported is None else self.reported.unsure()
-        return float(max((self.stationarity + self.deviations * self.error) / self.gradient_size, hope, self.feasibility, unsure))
+        return float(max((self.stationarity + self.deviations * self.error) / self.gradient_size, gain, self.feasibility, unsure))

@@ -45,12 +45,17 @@ class Model(NamedTuple):
 
 
 class Step(NamedTuple):
-    """Where a step leads. gain: what the model says that f falls by. multipliers: of the rows. bend: the constraints' curvature."""
+    """Where a step leads. gain: what the model says that f falls by. multipliers: of the rows. bend: the constraints' curvature.
+
+    rows: linearized at its end. held: those that hold it back.
+    """
 
     point: np.ndarray
     gain: float
     multipliers: np.ndarray
     bend: np.ndarray
+    rows: Linearization
+    held: np.ndarray
 
 
 @final
@@ -76,7 +81,12 @@ class Stepper:
         """
         u, multipliers = model.centre if start is None else start, np.zeros(len(rows.value)) if prices is None else prices
         gain = -model.change(u) if start is not None else 0.0
-        allowed, held = 1.01 * rows.own_distance, rows.are_equalities
+        return self.longer(model, Step(u, gain, multipliers, bend, rows, rows.are_equalities), radius)
+
+    def longer(self, model: Model, step: Step, radius: float) -> Step:
+        """A step that goes on from the end of another one as far as a radius."""
+        u, gain, multipliers, bend, rows, held = step
+        allowed = 1.01 * rows.own_distance
         for _ in range(ROUNDS):
             try:
                 found, convex = self._programme(model, u, rows, bend + self.terrain.bend(multipliers), radius, held)
@@ -104,17 +114,17 @@ class Stepper:
             u, added, gain = after, gained - gain, gained
             if (convex and not bent) or added <= SETTLED * gain:
                 break
-        return self._tightened(model, Step(u, gain, multipliers, bend), rows, allowed)
+        return self._tightened(model, Step(u, gain, multipliers, bend, rows, held), allowed)
 
-    def _tightened(self, model: Model, step: Step, rows: Linearization, allowed: float) -> Step:
+    def _tightened(self, model: Model, step: Step, allowed: float) -> Step:
         """The step restored as far as rounding lets one; none where that fails or costs the gain."""
         length = norm(step.point - model.centre)
-        if not length > 0.0 or rows.own_distance <= TIGHT:
+        if not length > 0.0 or step.rows.own_distance <= TIGHT:
             return step
-        point, left, _ = self.terrain.restored(step.point, rows, RESTORATIONS)
+        point, left, value = self.terrain.restored(step.point, step.rows, RESTORATIONS)
         gain = -model.change(point)
         if left <= max(1e-9 * length, 1e-12, allowed) and (gain > 0.0 or step.gain <= 0.0):  # f may rise where outputs come to hold
-            return step._replace(point=point, gain=gain)
+            return step._replace(point=point, gain=gain, rows=step.rows.at(value))
         return step._replace(point=model.centre, gain=0.0)
 
     def _feasible(

@@ -20,28 +20,23 @@ def covariance_of(offsets):
     return upper + np.triu(upper, 1).T
 
 
-def built(offsets, values, bent):
-    return Factor.built(SCALES, np.full(len(offsets), SCALES.noise), offsets, values, bent)
+def built(offsets, values):
+    return Factor.built(SCALES, np.full(len(offsets), SCALES.noise), offsets, values)
 
 
-def grown(offsets, values, bent, first):
+def grown(offsets, values, first):
     """Built of the first rows, and grown by the others one by one."""
-    factor = built(offsets[:first], values[:first], bent)
+    factor = built(offsets[:first], values[:first])
     for n in range(first, len(values)):
         factor = factor.grown(factor.sight(SCALES, offsets[n]), SCALES.noise, float(values[n]))
     return factor
 
 
-def columns_of(offsets, bent):
-    return np.array([np.concatenate([a, a * (a @ a)]) if bent else a for a in offsets])
-
-
-@pytest.mark.parametrize("bent", [False, True])
 @pytest.mark.parametrize(("d", "n", "first"), [(1, 5, 5), (3, 20, 1), (4, 40, 7), (3, 286, 286), (2, 276, 200)])
-def test_everything_that_is_solved_is_what_the_inverse_says(d, n, first, bent):
+def test_everything_that_is_solved_is_what_the_inverse_says(d, n, first):
     offsets, values = data(d, n)
-    factor = grown(offsets, values, bent, first)
-    inverse, columns, ones = np.linalg.inv(covariance_of(offsets)), columns_of(offsets, bent), np.ones(n)
+    factor = grown(offsets, values, first)
+    inverse, columns, ones = np.linalg.inv(covariance_of(offsets)), offsets, np.ones(n)
     close = dict(rtol=1e-8, atol=1e-9)
     lower = np.tril(factor.lower)
     assert_allclose(lower @ lower.T, covariance_of(offsets), rtol=1e-10, atol=1e-12)
@@ -49,7 +44,6 @@ def test_everything_that_is_solved_is_what_the_inverse_says(d, n, first, bent):
     assert_allclose(factor.products, columns.T @ inverse @ columns, **close)
     assert_allclose(factor.with_ones, columns.T @ inverse @ ones, **close)
     assert_allclose(factor.with_values, columns.T @ inverse @ values, **close)
-    assert factor.ones_with_values == pytest.approx(ones @ inverse @ values, rel=1e-8, abs=1e-9)
     assert factor.ones_square == pytest.approx(ones @ inverse @ ones, rel=1e-8)
     assert_array_equal(factor.offsets, offsets)
     assert (factor.dimension, factor.number) == (d, n)
@@ -58,26 +52,24 @@ def test_everything_that_is_solved_is_what_the_inverse_says(d, n, first, bent):
 @pytest.mark.parametrize("n", [1, 30, 521])
 def test_solving_back_is_by_the_transpose(n):
     offsets, values = data(3, n)
-    factor = built(offsets, values, False)
+    factor = built(offsets, values)
     for right in (values, np.column_stack([values, np.ones(n)])):
         assert_allclose(np.tril(factor.lower).T @ factor.solved_back(right), right, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("bent", [False, True])
-def test_the_mean_and_what_is_left_of_the_values_are_those_of_least_squares(bent):
+def test_the_mean_and_what_is_left_of_the_values_are_those_of_least_squares():
     """The columns are for what is asked of the factor; they change nothing in v, alpha and the square."""
     offsets, values = data(3, 25)
-    factor, inverse = built(offsets, values, bent), np.linalg.inv(covariance_of(offsets))
+    factor, inverse = built(offsets, values), np.linalg.inv(covariance_of(offsets))
     mean = np.sum(inverse @ values) / np.sum(inverse)
     assert factor.mean == pytest.approx(mean, rel=1e-8)
     assert_allclose(factor.alpha, inverse @ (values - mean), rtol=1e-7, atol=1e-9)
     assert factor.square == pytest.approx((values - mean) @ inverse @ (values - mean), rel=1e-8)
 
 
-@pytest.mark.parametrize("bent", [False, True])
-def test_a_second_child_leaves_the_first_and_the_parent(bent):
+def test_a_second_child_leaves_the_first_and_the_parent():
     offsets, values = data(3, 14)
-    parent = built(offsets[:10], values[:10], bent)
+    parent = built(offsets[:10], values[:10])
 
     def child(n):
         return parent.grown(parent.sight(SCALES, offsets[n]), SCALES.noise, float(values[n]))
@@ -92,10 +84,10 @@ def test_a_second_child_leaves_the_first_and_the_parent(bent):
     assert_array_equal(first.products, parent.products + np.outer(kept[-1], kept[-1]))
 
 
-def test_what_lies_beyond_third_order_is_as_large_as_third_order_over_one_length():
-    own = SCALES.fourth(1.0)
+def test_what_lies_beyond_fourth_order_is_as_large_as_third_order_over_one_length():
+    own = SCALES.beyond(1.0)
     assert own == pytest.approx(SCALES.third**2)
-    assert SCALES.fourth(4.0) == pytest.approx(own * 2.0**8)  # at twice the length
+    assert SCALES.beyond(4.0) == pytest.approx(own * 2.0**10)  # at twice the length
     a = np.array([0.6, 0.8])
     plain = kernel(SCALES, a, a[None, :])[0]
     diagonal = matrix(a[None, :], SCALES, np.array([SCALES.noise]))[0, 0]
@@ -106,7 +98,7 @@ def test_what_lies_beyond_third_order_is_as_large_as_third_order_over_one_length
 def test_a_second_child_is_right_where_an_array_happens_to_be_a_square(d):
     """Four rows have room for twenty: as many as there are offsets, or columns."""
     offsets, values = data(d, 5)
-    parent = built(offsets[:4], values[:4], False)
+    parent = built(offsets[:4], values[:4])
     sight = parent.sight(SCALES, offsets[4])
     first, second = (parent.grown(sight, SCALES.noise, values[4]) for _ in range(2))
     assert_allclose(second.offsets, first.offsets)
@@ -142,7 +134,7 @@ def test_a_factor_takes_the_place_of_the_upper_triangle():
 def test_the_matrix_and_what_a_point_adds_to_it_are_those_of_the_kernel():
     offsets, _ = data(4, 12)
     whole = covariance_of(offsets)
-    sight = built(offsets[:11], np.zeros(11), False).sight(SCALES, offsets[11])
+    sight = built(offsets[:11], np.zeros(11)).sight(SCALES, offsets[11])
     for n, row in enumerate(whole):
         others = np.arange(12) != n
         assert_allclose(row[others], kernel(SCALES, offsets[n], offsets)[others], rtol=1e-12)

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from scipy.stats import t as student
 
 from zolal import Problem
 from zolal.solvers.auto.constants import CONSTANTS
@@ -167,7 +168,9 @@ def test_surprises_are_remembered_longer_under_noise(noise, kept):
     assert judged(state, STEP, one(foretold)).surprise == pytest.approx(7.0 * kept)
     own = state.belief.noise if noise else state.belief.rounding
     missed = 2.0 * np.hypot(state.belief.foretold(STEP).value_deviation, own)
-    assert judged(state, STEP, one(foretold + missed)).surprise == pytest.approx(7.0 * kept + 4.0 * (1.0 - kept), rel=1e-6)
+    known = len(state.belief.values) - 1 + state.belief.repeats.number
+    square = -2.0 * (student.logpdf(2.0, known) - student.logpdf(0.0, known))  # as a normal number is as unlikely, x^2
+    assert judged(state, STEP, one(foretold + missed)).surprise == pytest.approx(7.0 * kept + square * (1.0 - kept), rel=1e-6)
     assert CONSTANTS.surprise_memory < CONSTANTS.noisy_surprise_memory < 1.0
 
 

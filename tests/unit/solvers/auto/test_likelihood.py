@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.linalg import null_space
 from scipy.optimize import minimize_scalar
-from scipy.stats import multivariate_normal
+from scipy.stats import multivariate_normal, norm, t
 
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.factor import Scales
@@ -25,7 +25,8 @@ def covariance(offsets, weights, scales):
         a, b = offsets[i], offsets[j]
         found[i, j] += a @ b + scales.common**2 * (a @ a) * (b @ b) / 4 + scales.curvature**2 * (a @ b) ** 2 / 2
         found[i, j] += sum(scales.axes**2 * a[k] ** 2 * b[k] ** 2 / 4 for k in range(d))
-        found[i, j] += scales.third**2 * (a @ b) ** 3 + (scales.third**2 * (a @ a) ** 4 if i == j else 0.0)
+        higher = (a @ b) ** 3 + (a @ b) ** 4 + CONSTANTS.radial * (a @ b) * (a @ a) * (b @ b)
+        found[i, j] += scales.third**2 * (higher + ((a @ a) ** 5 if i == j else 0.0))
     return found
 
 
@@ -192,3 +193,10 @@ def test_only_the_last_factors_are_kept_and_none_without_noise():
         likelihood.climbed(Scales.first(3, 1e-2))
     assert 0 < len(noisy.factors) <= 11 < len(noisy.seen)
     assert not exact.factors
+
+
+@pytest.mark.parametrize(("number", "near"), [(3, 0.1), (5, 0.02), (20, 1e-3), (100, 1e-4)])
+def test_the_quantile_of_students_t_is_that_of_a_normal_number_times_a_factor(number, near):
+    exact = t.ppf(norm.cdf(CONSTANTS.certain), number) / CONSTANTS.certain
+    assert Repeats(1.0, number).student_factor == pytest.approx(exact, rel=near)
+    assert Repeats().student_factor == 1.0

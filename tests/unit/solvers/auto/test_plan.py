@@ -31,7 +31,7 @@ def belief_at(x, gradient, noise=0.0, n=40, spread=0.3, seed=0, directions=None)
     points = np.vstack([x, x + spread * offsets])
     values = points @ gradient + noise * rng.standard_normal(n + 1)
     repeats = Repeats(3 * noise**2, 3) if noise else Repeats()
-    scales = Scales(1e-2, 1e-2, (noise / spread) ** 2 / (gradient @ gradient) * len(x) if noise else 0.0)
+    scales = Scales(1e-2, 1e-3, (noise / spread) ** 2 / (gradient @ gradient) * len(x) if noise else 0.0)
     return Quadratic(points, values, np.ones(n + 1), repeats, x, spread, scales, n + 1, least=max(scales.noise, 1e-20))
 
 
@@ -293,3 +293,29 @@ def test_constraints_are_asked_little_for_a_look():
         assert point is not None
         assert terrain.values(point)[0] <= 1.0 + 1e-9
         assert len(calls) <= 10
+
+
+def test_directions_that_nobody_has_looked_along_are_as_doubtful_as_values_were_surprising():
+    """Two of five are known to be flat, and by that the prior takes the others for as flat."""
+    x = np.zeros(D)
+    terrain, belief = terrain_of(x), belief_at(x, np.array([1.0, 0.0, 0.0, 0.0, 0.0]), directions=np.eye(D)[:2])
+    calm, surprised = (Here.at(terrain, terrain.rows(x), belief, 0.1, surprise=surprise).believed for surprise in (1.0, 9.0))
+    assert calm.unexplored == 0.0
+    assert surprised.unexplored == pytest.approx(8.0 * 3.0 * belief.prior_variance, rel=1e-3)
+    assert surprised.error == calm.error
+    step = Slope(calm.gradient, calm.covariance, 1.0, 1.1, calm.multipliers)
+    assert (step.is_ignorant, step._replace(unexplored=0.5).is_ignorant) == (False, True)
+
+
+def test_where_all_is_known_surprises_make_nobody_ignorant():
+    x = np.zeros(D)
+    terrain, belief = terrain_of(x), belief_at(x, np.ones(D))
+    assert Here.at(terrain, terrain.rows(x), belief, 0.1, surprise=100.0).believed.unexplored < 1e-5 * belief.prior_variance
+
+
+def test_under_noise_and_for_what_values_alone_say_nothing_is_added():
+    x = np.zeros(D)
+    terrain = terrain_of(x)
+    noisy = Here.at(terrain, terrain.rows(x), belief_at(x, np.ones(D), noise=0.1, directions=np.eye(D)[:2]), 0.1, surprise=100.0)
+    exact = Here.at(terrain, terrain.rows(x), belief_at(x, np.ones(D), directions=np.eye(D)[:2]), 0.1, surprise=100.0)
+    assert noisy.believed.unexplored == noisy.measured.unexplored == exact.measured.unexplored == 0.0

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from regression import SCALES, Regression, belief_of, some
+from scipy.stats import t as student
 
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.factor import Scales
@@ -297,7 +298,7 @@ def test_equal_points_are_merged_into_one_mean_and_differences_count_as_noise(se
 
 
 def test_merging_leaves_what_is_believed():
-    """Without an error of fourth order, which belongs to a point rather than to a value."""
+    """Without an error of fifth order, which belongs to a point rather than to a value."""
     belief = repeated(3, 12, scales=Scales(0.7, 1e-9, 0.01))
     merged = belief._merged()
     assert len(merged.values) == 12
@@ -359,3 +360,37 @@ def test_a_belief_that_is_seen_from_elsewhere_says_about_the_same():
 def test_there_is_plenty_once_noisy_values_are_as_many_as_one_can_factorise(n, repeats, plenty):
     assert CONSTANTS.most_points == 600
     assert belief_of(np.zeros((n, 2)), np.zeros(n), repeats=repeats).is_plenty is plenty
+
+
+def test_the_gradient_elsewhere_is_the_derivative_of_what_is_foretold():
+    """By central differences; what is beyond fourth order has no mean."""
+    belief = belief_of(*some(3, 40))
+    for offset in np.random.default_rng(1).standard_normal((4, 3)):
+        point = belief.centre + 0.4 * offset
+        sides = [[belief.foretold(point + side * 1e-5 * axis).change for side in (1.0, -1.0)] for axis in np.eye(3)]
+        assert_allclose(belief._slope_at((point - belief.centre) / belief.length), np.diff(sides)[:, 0] / -2e-5, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("misses", "modest"), [((1.0, 1.0), False), ((0.01,), False), ((0.001,), True), ((0.1, 0.1, 0.1), True), ((30.0,), False)]
+)
+def test_scales_are_looked_for_at_once_where_exact_values_were_foretold_far_better_than_they_would_have_it(misses, modest):
+    """The likelihood ratio of n normal numbers with the mean square m, beside those with m = 1: exp(n (m - 1 - log m)/2)."""
+    belief = replace(belief_of(*some(3, 100), repeats=Repeats()), unsearched=len(misses), missed=sum(misses))
+    assert (belief.fitted() is not belief) == modest
+    noisy = replace(belief, repeats=Repeats(1.0, 3))
+    assert noisy.fitted() is noisy
+
+
+@pytest.mark.parametrize("n", [2, 3, 10, 1000])
+def test_a_surprise_counts_as_much_as_it_is_unlikely_by_students_t(n):
+    belief = belief_of(*some(1, n), repeats=Repeats())
+    foretold = belief.foretold(belief.points[0] + 0.1)
+    deviation = math.hypot(foretold.value_deviation, belief.rounding)
+    found = belief.surprise(belief.points[0] + 0.1, belief.value + foretold.change + 3.0 * deviation, 1)
+    assert found == pytest.approx(-2.0 * (student.logpdf(3.0, n - 1) - student.logpdf(0.0, n - 1)), rel=1e-6)
+    assert found <= 9.0
+
+
+def test_beside_a_single_value_nothing_surprises():
+    assert Quadratic.start(np.zeros(2), 3.0, 1.0).surprise(np.ones(2), 1e6, 1) == 1.0

@@ -83,3 +83,14 @@ def test_a_kind_whose_starts_differ_by_orders_keeps_them_apart():
 
 def test_widths_that_rounding_tells_apart_are_one_kind():
     assert_allclose(of([0.01, 0.2], [0.0, 0.1], [0.2, 0.3]), [0.2, 0.2])
+
+
+def test_a_start_that_is_0_but_for_rounding_is_no_unit():
+    plain = units(np.full(4, -np.inf), np.full(4, np.inf), np.array([3.0, 0.0, 2.0, 5.0]))
+    tiny = units(np.full(4, -np.inf), np.full(4, np.inf), np.array([3.0, 1e-30, 2.0, 5.0]))
+    np.testing.assert_array_equal(tiny, plain)
+
+
+def test_units_of_a_capacitor_beside_a_resistor_are_their_own():
+    """1 nF and 1 kOhm: small is not nothing."""
+    np.testing.assert_allclose(units(np.full(2, -np.inf), np.full(2, np.inf), np.array([1e-9, 1e3])), [1e-9, 1e3])

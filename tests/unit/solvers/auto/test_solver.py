@@ -187,3 +187,16 @@ def test_the_multipliers_of_a_linear_objective_are_known_with_their_errors():
     )
     assert found.x[0] == pytest.approx(1.0, abs=1e-6)
     assert np.isfinite(found.multiplier_errors).all()
+
+
+@pytest.mark.parametrize(("hope", "converged"), [(0.0, True), (1e6, False)])
+def test_what_a_long_step_might_gain_is_asked_last(monkeypatch, hope, converged):
+    """It takes calls of the constraints, so it is not asked where anything else is above tol."""
+    states, asked = [], []
+    zolal.minimize(lambda x: float(x @ x), np.array([0.6, 0.8]), maxfev=12, rng=0, callback=states.append)
+    solver, last = Modelled(), states[-1]
+    monkeypatch.setattr("zolal.solvers.auto.course.hope", lambda *given: asked.append(given) or hope)
+    assert not solver.is_converged(last, 0.5 * last.residual)
+    assert not asked
+    assert solver.is_converged(last, 2.0 * last.residual) == converged
+    assert len(asked) == 1

@@ -188,3 +188,15 @@ def test_a_step_from_a_given_start_keeps_to_curved_rows_though_the_model_rises()
     rows = terrain.rows(step.point)
     assert rows.distance(rows.value) <= 1e-12
     assert -model.change(start) < step.gain < 0.0
+
+
+def test_a_step_that_goes_on_from_a_shorter_one_ends_where_one_from_the_centre_does():
+    terrain = terrain_of("sphere")
+    rng = np.random.default_rng(5)
+    model = random_model(rng, terrain, "convex")
+    rows, bend = terrain.rows(model.centre), np.zeros((len(model.centre),) * 2)
+    short = Stepper(terrain).minimiser(model, rows, 0.2, bend)
+    longer, anew = Stepper(terrain).longer(model, short, 0.4), Stepper(terrain).minimiser(model, rows, 0.4, bend)
+    assert longer.gain > short.gain
+    assert longer.gain == pytest.approx(anew.gain, rel=0.05)  # rounds end where one adds a hundredth
+    assert violation(terrain, longer.point) <= 1e-9
