@@ -240,7 +240,7 @@ def test_exact_and_simulated_constraints_hold():
 
 def test_an_interrupt_ends_the_run_with_what_it_has():
     def interrupting(x):
-        time.sleep(0.01)
+        time.sleep(0.05)  # the run takes some seventy of these
         return smooth(x)
 
     timer = multiprocessing.get_context("fork").Process(target=_interrupt, args=(os.getpid(), 0.6))
