@@ -328,8 +328,9 @@ class Modelled(Solver[ModelledState]):
 
     def is_converged(self, state: ModelledState, tol: float) -> bool:
         """Asked last is what a long step might gain, since it takes calls of the constraints."""
-        if state.is_stuck or not state.residual <= tol:
-            return state.residual <= tol
+        is_within = state.residual <= tol
+        if not is_within or state.is_stuck:  # where there is no way to go, no step gains
+            return is_within
         terrain = state.terrain
         with one_thread():
             here = course.here(state, terrain, state.gradient_size * state.typical_unit)
