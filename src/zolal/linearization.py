@@ -9,6 +9,8 @@ import numpy as np
 from zolal._array import EPS, Array, concatenate, like, namespace, to_numpy
 from zolal._cached import cached_property
 
+VANISHING = 1e-100  # the length of a gradient that counts as none
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -26,7 +28,12 @@ class Linearization:
     @cached_property
     def lengths(self) -> np.ndarray:
         """Of the gradients; 1 where there is none."""
-        return np.where(self._lengths > 0.0, self._lengths, 1.0)
+        return np.where(self._are_there, self._lengths, 1.0)
+
+    @cached_property
+    def _are_there(self) -> np.ndarray:
+        """Which rows have a gradient. One that is next to nothing leads nowhere, and its multiplier would be beyond numbers."""
+        return self._lengths > VANISHING
 
     @cached_property
     def _lengths(self) -> np.ndarray:
@@ -34,8 +41,8 @@ class Linearization:
 
     @cached_property
     def unit_rows(self) -> np.ndarray:
-        """The gradients divided by their lengths, in NumPy."""
-        return self.jacobian / self.lengths[:, None]
+        """The gradients divided by their lengths, in NumPy; 0 where there is none."""
+        return self.jacobian * (self._are_there / self.lengths)[:, None]
 
     @cached_property
     def are_equalities(self) -> np.ndarray:
@@ -104,7 +111,7 @@ class Linearization:
 
         A row whose gradient is so short that its linear model leads farther than `reach` counts as empty, with the length 1.
         """
-        there = (self._lengths > 0.0) & (np.abs(self.excess(self.value)) / reach <= self._lengths)
+        there = self._are_there & (np.abs(self.excess(self.value)) / reach <= self._lengths)
         lengths = np.where(there, self._lengths, 1.0)
         jacobian = self.jacobian * like(there / lengths, self.jacobian)[:, None]
         return Linearization(self.value / lengths, jacobian, self.lower / lengths, self.upper / lengths), lengths

@@ -138,11 +138,12 @@ def run_for_ever(folder):
 
 def test_a_run_that_is_killed_goes_on_from_any_of_its_states_to_the_same_bits(tmp_path):
     context = multiprocessing.get_context("fork")
-    for steps in (25, 50):
+    for steps in (18, 36):  # a run may be at the solution, as far as rounding lets it, after 50
         child = context.Process(target=run_for_ever, args=(tmp_path / "killed",))
         child.start()
         while len(read_lines(tmp_path / "killed" / "trace.jsonl")) < steps:
-            time.sleep(0.05)
+            assert child.is_alive()
+            time.sleep(0.02)
         os.kill(child.pid, signal.SIGKILL)
         child.join()
     shutil.copytree(tmp_path / "killed", tmp_path / "older")
@@ -156,7 +157,7 @@ def test_a_run_that_is_killed_goes_on_from_any_of_its_states_to_the_same_bits(tm
         before = opt.result.nfev
         arriving(opt, 3, stop=30)
         results.append((before, opt.result.x, opt.result.nfev))
-    assert results[0][0] == results[1][0] >= 50
+    assert results[0][0] == results[1][0] >= 36
     assert_array_equal(results[0][1], results[1][1])
     assert results[0][2] == results[1][2]
 

@@ -66,20 +66,24 @@ def _nothing_fitted():
     Bowl.fitted = ()
 
 
-def test_the_best_parameters_are_found_and_integers_are_integers():
-    """Along n the score has steps, which a smooth model may stop at: more than half of the searches find the best one."""
-    best = []
-    for state in range(12):
-        search = ConstrainedSearchCV(Bowl(), SPACE, n_iter=45, cv=2, refit=False, random_state=state).fit(*DATA)
-        assert isinstance(search.best_params_["n"], int)
-        assert search.result_.nfev <= 45
-        assert len(search.cv_results_["params"]) <= 45
-        best.append(search.best_params_)
-    found = [each for each in best if each["n"] == 7]
-    assert len(found) > 6
-    for each in found:
-        assert each["a"] == pytest.approx(0.3, abs=0.05)
-        assert np.log10(each["rate"]) == pytest.approx(-1.0, abs=0.2)
+@pytest.mark.parametrize("state", range(12))
+def test_the_best_parameters_are_found_and_integers_are_integers(state):
+    """Along n the score has steps, which a smooth model stops at in a third of these searches; neighbours lead on."""
+    search = ConstrainedSearchCV(Bowl(), SPACE, n_iter=45, cv=2, refit=False, random_state=state).fit(*DATA)
+    best = search.best_params_
+    assert isinstance(best["n"], int)
+    assert search.result_.nfev <= 43
+    assert len(search.cv_results_["params"]) <= 45
+    assert best["n"] == 7
+    assert best["a"] == pytest.approx(0.3, abs=0.05)
+    assert np.log10(best["rate"]) == pytest.approx(-1.0, abs=0.2)
+
+
+def test_neighbours_of_an_integer_keep_its_ends_and_the_constraints():
+    below = {"n": NonlinearConstraint(lambda params: params["n"], -np.inf, 5.0)}
+    search = ConstrainedSearchCV(Bowl(), dict(n=randint(4, 21)), constraints=below, n_iter=9, cv=2, refit=False).fit(*DATA)
+    assert search.best_params_ == {"n": 5}
+    assert {n for _, n, _ in Bowl.fitted} <= {4, 5}
 
 
 def test_nothing_is_fitted_where_a_constraint_does_not_hold():

@@ -170,15 +170,28 @@ def told_groups():
     return np.column_stack([group, signal]), y, group
 
 
-def best_mixture(scores, y, group, tolerance):
-    """By a linear programme over all thresholds of each group and their lots, the least error under equalized odds."""
+def threshold_rates(scores, y, group):
+    """Rates [group][label] of all thresholds of a group, and the error that each adds to that of nobody's being positive."""
     rates = [
         [np.array([np.mean(scores[(group == g) & (y == label)] > t) for t in thresholds]) for label in (0, 1)]
         for g in (0, 1)
         for thresholds in [np.append(np.unique(scores[group == g]), [-1.0, 2.0])]
     ]
     sizes = [[np.sum((group == g) & (y == label)) for label in (0, 1)] for g in (0, 1)]
-    loss = np.concatenate([rates[g][0] * sizes[g][0] - rates[g][1] * sizes[g][1] for g in (0, 1)]) / y.size
+    return rates, [(rates[g][0] * sizes[g][0] - rates[g][1] * sizes[g][1]) / y.size for g in (0, 1)]
+
+
+def best_pair(scores, y, group, tolerance):
+    """By trying them all, the least error of one threshold per group under equalized odds."""
+    rates, losses = threshold_rates(scores, y, group)
+    fair = np.all([np.abs(np.subtract.outer(rates[0][label], rates[1][label])) <= tolerance for label in (0, 1)], axis=0)
+    return np.add.outer(*losses)[fair].min() + y.mean()
+
+
+def best_mixture(scores, y, group, tolerance):
+    """By a linear programme over all thresholds of each group and their lots, the least error under equalized odds."""
+    rates, losses = threshold_rates(scores, y, group)
+    loss = np.concatenate(losses)
     gaps = np.array([np.concatenate([rates[0][label], -rates[1][label]]) for label in (0, 1)])
     whole = np.array([np.repeat([1.0, 0.0], [len(r[0]) for r in rates]), np.repeat([0.0, 1.0], [len(r[0]) for r in rates])])
     found = linprog(loss, np.vstack([gaps, -gaps]), np.full(4, tolerance), whole, [1.0, 1.0])
@@ -188,7 +201,6 @@ def best_mixture(scores, y, group, tolerance):
 def test_a_lot_is_as_good_as_the_best_of_all_lots_among_thresholds(told_groups):
     X, y, group = told_groups
     fair = FairClassifier(tolerance=0.02, randomize=True).fit(X, y, sensitive_features=group)
-    single = FairClassifier(tolerance=0.02).fit(X, y, sensitive_features=group)
     chance = fair.predict_chance(X)
     error = np.mean(np.where(y == 1, 1 - chance, chance))
     cells = fair.estimator_.predict_proba(X)
@@ -196,7 +208,7 @@ def test_a_lot_is_as_good_as_the_best_of_all_lots_among_thresholds(told_groups):
     assert fair.violation_ <= 1e-9
     assert largest_gap(y, chance, group) <= 0.02 + 1e-9
     assert error <= best_mixture(scores, y, group, 0.02) + 0.002
-    assert error <= 1 - single.score(X, y) - 0.01  # what deciding by lot is good for, where features tell the group
+    assert error <= best_pair(scores, y, group, 0.02) - 0.02  # what deciding by lot is good for, where features tell the group
     assert fair.shares_.sum() == pytest.approx(1.0)
     assert fair.weights_.shape == (fair.shares_.size, 4)
 
@@ -237,20 +249,20 @@ def test_a_lot_that_no_limits_allow_says_by_how_much(people):
     assert fair.predict_chance(X).mean() == pytest.approx(0.35)
 
 
-@pytest.mark.parametrize("seed", [3])
-def test_folds_bring_rates_on_fresh_data_nearer_to_their_limits(seed):
+def test_folds_bring_rates_on_fresh_data_nearer_to_their_limits():
     """With 40 features of noise the small group is known by heart, so that its rates on the rows to fit are not those of fresh rows."""
-    rng, fit, fresh = np.random.default_rng(seed), slice(0, 800), slice(800, 6800)
-    group = (rng.random(6800) < 0.12).astype(int)
-    X = np.column_stack([group, rng.standard_normal((6800, 40))])
-    y = (X[:, 1] - 0.5 * group + 0.8 * rng.standard_normal(6800) > 0).astype(int)
-    gaps = {}
-    for cv in (None, 5):
-        fair = FairClassifier(LogisticRegression(C=100, max_iter=2000), randomize=True, cv=cv, maxfev=30)
-        fair.fit(X[fit], y[fit], sensitive_features=group[fit])
-        gaps[cv] = largest_gap(y[fresh], fair.predict_chance(X[fresh]), group[fresh])
-    assert gaps[None] > 0.1
-    assert gaps[5] < 0.1
+    fit, fresh, gaps = slice(0, 800), slice(800, 6800), {None: [], 5: []}
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        group = (rng.random(6800) < 0.12).astype(int)
+        X = np.column_stack([group, rng.standard_normal((6800, 40))])
+        y = (X[:, 1] - 0.5 * group + 0.8 * rng.standard_normal(6800) > 0).astype(int)
+        for cv, found in gaps.items():
+            fair = FairClassifier(LogisticRegression(C=100, max_iter=2000), randomize=True, cv=cv, maxfev=30)
+            fair.fit(X[fit], y[fit], sensitive_features=group[fit])
+            found.append(largest_gap(y[fresh], fair.predict_chance(X[fresh]), group[fresh]))
+    assert np.mean(gaps[None]) > 0.1
+    assert np.mean(gaps[5]) < 0.6 * np.mean(gaps[None])
 
 
 def test_a_frame_reaches_the_estimator_with_its_columns(people):

@@ -29,7 +29,9 @@ class ConstrainedSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn h
         way downhill over categories.
     constraints: {name: `scipy.optimize.NonlinearConstraint`} whose functions take a dict of the parameters; integers come as real numbers
         there. Known before a fit, as the size of a model, or its memory; nothing is fitted where they do not hold.
-    n_iter: the most candidates that are fitted. random_state: an integer, a RandomState or None.
+    n_iter: the most candidates that are fitted. Along integers scores have steps, at which a smooth model may stop; so where there are some
+        beside real numbers, the second half of the candidates has them fixed, and after each half their neighbours are tried.
+    random_state: an integer, a RandomState or None.
 
     After `fit` everything is as after `RandomizedSearchCV`, `best_params_` and `cv_results_` included; `result_` is zolal's own.
 
@@ -84,15 +86,16 @@ class ConstrainedSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn h
         scores: dict[tuple[Any, ...], float] = {}
         raised: list[Exception] = []  # by scikit-learn, to be raised as it is
 
-        def loss(x: np.ndarray) -> float:
-            candidate = _feasible(axes, x, constraints)
-            if candidate is None:
-                return np.nan
+        def scored(candidate: dict[str, Any]) -> float:
             key = tuple(candidate.values())
             if key not in scores:
                 results = evaluate_candidates([candidate])
                 scores[key] = float(results[self._column(results)][-1])
-            return -scores[key]
+            return scores[key]
+
+        def loss(x: np.ndarray) -> float:
+            candidate = _feasible(axes, x, constraints)
+            return np.nan if candidate is None else -scored(candidate)
 
         def guarded(x: np.ndarray) -> float:
             try:
@@ -104,20 +107,42 @@ class ConstrainedSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn h
         def relaxed(part: NonlinearConstraint) -> NonlinearConstraint:
             return NonlinearConstraint(lambda x: part.fun(_values(axes, x)), part.lb, part.ub)
 
-        given = dict(maxfev=self.n_iter, rng=as_seed(self.random_state), retries=0)
         parts = {name: relaxed(part) for name, part in constraints.items()}
-        try:
-            self.result_ = minimize(guarded, np.full(len(axes), MIDDLE), bounds=Bounds(0.0, 1.0), constraints=parts, **given)
-        except ObjectiveError as error:
-            raise raised[0] if raised else error from None
-        except ConstraintError as error:
-            raise ValueError(str(error)) from error
-        if raised:
-            raise raised[0]
-        if self.result_.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        if not scores:
-            raise ValueError(f"No parameters were found that satisfy the constraints: {self.result_.message}")
+
+        def searched(x0: np.ndarray, lower: np.ndarray, upper: np.ndarray, most: int) -> None:
+            given = dict(maxfev=max(most, 1), rng=as_seed(self.random_state), retries=0)
+            try:
+                self.result_ = minimize(guarded, x0, bounds=Bounds(lower, upper), constraints=parts, **given)
+            except ObjectiveError as error:
+                raise raised[0] if raised else error from None
+            except ConstraintError as error:
+                raise ValueError(str(error)) from error
+            if raised:
+                raise raised[0]
+            if self.result_.status is Status.INTERRUPTED:
+                raise KeyboardInterrupt
+            if not scores:
+                raise ValueError(f"No parameters were found that satisfy the constraints: {self.result_.message}")
+
+        def walked() -> dict[str, Any]:
+            """The best candidate, after its neighbours along integers have been tried, and those of what is better, as far as n_iter goes."""
+            while True:
+                key = max(scores, key=lambda key: np.nan_to_num(scores[key], nan=-np.inf))
+                best = dict(zip(axes, key, strict=True))
+                fresh = [side for side in _neighbours(axes, best, constraints) if tuple(side.values()) not in scores]
+                if not fresh or len(scores) >= self.n_iter:
+                    return best
+                scored(fresh[0])
+
+        whole = np.array([_is_whole(distribution) for distribution in axes.values()])
+        reserved, d = 2 * int(whole.sum()), len(axes)
+        mixed = 0 < reserved < 2 * d
+        searched(np.full(d, MIDDLE), np.zeros(d), np.ones(d), self.n_iter // 2 if mixed else self.n_iter - reserved)
+        best = walked()
+        if mixed and (left := self.n_iter - len(scores) - reserved) > 0:  # with its integers fixed f has no steps
+            x = _quantiles(axes, best)
+            searched(x, np.where(whole, x, 0.0), np.where(whole, x, 1.0), left)
+            walked()
 
     def _column(self, results: Mapping[str, Any]) -> str:
         """The score that is optimised: the one that the best candidate is chosen by."""
@@ -164,6 +189,18 @@ def _values(axes: Mapping[str, Any], x: np.ndarray) -> dict[str, float]:
     return values
 
 
+def _quantiles(axes: Mapping[str, Any], values: dict[str, Any]) -> np.ndarray:
+    """Where `_values` gives these."""
+
+    def quantile(distribution: Any, value: float) -> float:
+        if not _is_whole(distribution):
+            return float(distribution.cdf(value))
+        low, high = distribution.support()
+        return float((value - low) / max(high - low, 1))
+
+    return np.clip([quantile(distribution, values[name]) for name, distribution in axes.items()], 0.0, 1.0)
+
+
 def _feasible(axes: Mapping[str, Any], x: np.ndarray, constraints: Mapping[str, NonlinearConstraint]) -> dict[str, Any] | None:
     """The nearest parameters with whole integers that keep the constraints; None where no rounding, up or down, does."""
     values = _values(axes, x)
@@ -177,6 +214,16 @@ def _feasible(axes: Mapping[str, Any], x: np.ndarray, constraints: Mapping[str, 
     rounded = [dict(zip(whole, side, strict=True)) for side in sides]
     rounded.sort(key=lambda side: sum((side[name] - values[name]) ** 2 for name in whole))
     return next((values | side for side in rounded if _hold(values | side, constraints)), None)
+
+
+def _neighbours(axes: Mapping[str, Any], values: dict[str, Any], constraints: Mapping[str, NonlinearConstraint]) -> list[dict[str, Any]]:
+    """The same parameters but for one integer, which is one more or one less, where that keeps its ends and the constraints."""
+    found = []
+    for name in filter(lambda name: _is_whole(axes[name]), axes):
+        low, high = axes[name].support()
+        sides = [values | {name: values[name] + one} for one in (-1, 1) if low <= values[name] + one <= high]
+        found += [side for side in sides if _hold(side, constraints)]
+    return found
 
 
 def _hold(values: dict[str, Any], constraints: Mapping[str, NonlinearConstraint], slack: float = 1e-8) -> bool:

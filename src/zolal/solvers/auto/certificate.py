@@ -28,7 +28,7 @@ def answer(state: ModelledState, terrain: Terrain) -> np.ndarray:
     if (state.is_hidden and state.reported is None) or (belief.is_flat and not state.fallen > 0.0):
         return state.first_point
     if state.is_exact or state.has_missed:
-        return belief.centre
+        return course.lowest(state)
     for _ in range(TIGHTENINGS):
         here = course.here(state, terrain, state.gradient_size * state.typical_unit)
         step = course.stepped(state, terrain, course.model(state, here), here.rows, course.covered(state)).step

@@ -39,6 +39,8 @@ class Constants:
     negligible: float = 1e-6  # of what f has fallen by: a smaller gain asks for noise; at the default tol no success comes before
     small: float = 0.1  # of the largest gradient: what may be a solution's
     certain: float = 2.33  # standard deviations below which a normal number stays in 99 of 100 cases: how sure a claim is
+    few: int = 2  # exact values per coefficient of a plane, up to which looks do not move the centre
+    overtaken: float = 0.5  # of what a step is foretold to gain: where a look has gained more, it becomes the centre instead
     look_radius: float = 0.5  # of Delta, where a look goes without noise
     look_lengths: tuple[float, float] = (1.0, 0.5)  # of the longest look, by turns: one alone does not tell slopes from third order
     stretch: float = 1.5  # of the length at which noise and third order are in balance, since third order is told apart

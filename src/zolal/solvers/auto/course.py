@@ -114,6 +114,14 @@ def is_better(state: ModelledState, point: np.ndarray) -> bool:
     return change + reported.cost(reported.seen_from(point).values) <= reported.cost(reported.values)
 
 
+def lowest(state: ModelledState) -> np.ndarray:
+    """Where f was least by exact values; the centre where noise, outputs or forecasts leave that open."""
+    belief = state.belief
+    assert belief is not None
+    unclear = not state.is_exact or state.reported is not None or belief.foreseen is not None
+    return belief.centre if unclear or belief.extremes[0] >= belief.value_there else belief.points[belief.values.argmin()]
+
+
 def covered(state: ModelledState) -> float:
     """How far from the centre noisy values tell which point is best."""
     return min(state.radius, longest_look(state))

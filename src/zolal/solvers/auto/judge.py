@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from zolal.solvers.auto import course
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import mean, norm
 from zolal.solvers.auto.quadratic import Quadratic
@@ -44,20 +45,21 @@ def judged(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledS
     if trial is None:
         better = fallen > 2.0 * margin
         state = _confirmed(state, belief, u, fallen - margin) if better else state
-        return _settled(state, grown, u if better else belief.centre, state.radius)
+        return _settled(state, grown, u if better and not _are_few(state, grown) else grown.centre, state.radius)
     ratio = (fallen + margin) / (trial.gain + margin)
     if ratio > CONSTANTS.accepted:
         may_grow = ratio > CONSTANTS.good and trial.length > CONSTANTS.full * state.radius
         growth = _growth((abs(fallen - trial.gain) + margin) / trial.gain) if may_grow else 1.0
         radius = max(state.radius, trial.length / OVERSHOT)  # a sure step may be longer than the radius
         state = _confirmed(state, belief, u, fallen - margin)
-        return _settled(state.but(failures=0, last_length=trial.length, is_warned=False), grown, u, growth * radius)
+        return _settled(state.but(failures=0, last_length=trial.length, is_warned=False), grown, _lower(state, grown, u), growth * radius)
     failures = state.failures + 1
     blame = trial.deviation < CONSTANTS.sure * trial.gain or failures >= CONSTANTS.patience
     was_longer = trial.length > OVERSHOT * state.radius  # which says nothing of the radius itself
     shorter = min(state.radius, CONSTANTS.shrinkage * (trial.length if was_longer else min(state.radius, trial.length)))
     radius = max(shorter, state.plateau) if blame else state.radius
-    return _settled(state.but(failures=0 if blame else failures, has_failed=True, is_warned=True), grown, belief.centre, radius)
+    state = state.but(failures=0 if blame else failures, has_failed=True, is_warned=True)
+    return _settled(state, grown, _lower(state, grown, grown.centre), radius)
 
 
 def repeated(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledState:
@@ -78,6 +80,17 @@ def repeated(state: ModelledState, u: np.ndarray, values: np.ndarray) -> Modelle
     if state.is_exact or not was_exact:
         return state
     return state.but(repeats=CONSTANTS.repeats - 2, surprise=1.0, gradient_size=0.0)  # what slopes seemed to be, was noise
+
+
+def _are_few(state: ModelledState, belief: Quadratic) -> bool:
+    """Whether exact values are so few that the lowest of them would pass for the bottom of a bowl if it were the centre."""
+    return state.is_exact and state.reported is None and len(belief.values) <= CONSTANTS.few * (belief.dimension + 1)
+
+
+def _lower(state: ModelledState, belief: Quadratic, centre: np.ndarray) -> np.ndarray:
+    """The next centre, or a point that a look has found to be lower."""
+    best = course.lowest(state.but(belief=belief))
+    return centre if best is belief.centre or belief.value_at(centre) == belief.extremes[0] else best
 
 
 def _settled(state: ModelledState, belief: Quadratic, centre: np.ndarray, radius: float) -> ModelledState:
@@ -111,10 +124,11 @@ def _growth(missed: float) -> float:
 def _without_odd_start(state: ModelledState, belief: Quadratic) -> tuple[ModelledState, Quadratic]:
     """Forget the first value where it is absurd beside the next three, which alone would rule what counts as large from then on."""
     first, others = belief.values[0], belief.values[1:]
-    if len(others) != 3 or np.array_equal(belief.centre, belief.points[0]) or not _is_absurd(first, others):
+    if len(others) != 3 or not _is_absurd(first, others):
         return state, belief
     rest = replace(belief, points=belief.points[1:], values=others, weights=belief.weights[1:], built=3, unsearched=3)
-    return state.but(first_value=float(np.max(others)), gradient_size=0.0, surprise=1.0), rest.fitted()
+    best = rest.points[others.argmin()] if np.array_equal(belief.centre, belief.points[0]) else belief.centre
+    return state.but(first_value=float(np.max(others)), gradient_size=0.0, surprise=1.0), rest.moved(best, belief.length)
 
 
 def _usable(told: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -175,6 +175,9 @@ class Modelled(Solver[ModelledState]):
             return look
         model = course.model(state, here)
         state, step = course.sure_step(state, terrain, model, here.rows)
+        lowest, passed = course.lowest(state), belief.value_there - belief.extremes[0]
+        if lowest is not belief.centre and passed > CONSTANTS.overtaken * step.gain:
+            return self.planned(state.but(belief=belief.moved(lowest, state.radius)), terrain)
         state = state.but(gain=step.gain, gradient_size=max(state.gradient_size, self._size_here(state, belief)))
 
         def gains_at_most(limit: float) -> bool:
@@ -331,6 +334,8 @@ class Modelled(Solver[ModelledState]):
         is_within = state.residual <= tol
         if not is_within or state.is_stuck:  # where there is no way to go, no step gains
             return is_within
+        if state.belief is None or course.lowest(state) is not state.belief.centre:
+            return False
         terrain = state.terrain
         with one_thread():
             here = course.here(state, terrain, state.gradient_size * state.typical_unit)
@@ -361,7 +366,7 @@ class Modelled(Solver[ModelledState]):
         steep = state.stationarity > CONSTANTS.steep * state.gradient_size > 0.0
         if belief.is_exact and not belief.grain and steep and state.radius < CONSTANTS.kinked:
             return Status.NONSMOOTH
-        return Status.NO_IMPROVEMENT if not state.has_fallen else None
+        return Status.NO_IMPROVEMENT if not state.has_fallen and course.lowest(state) is belief.centre else None
 
     def output(self, state: ModelledState) -> Candidate:
         return self.certified(state).candidate

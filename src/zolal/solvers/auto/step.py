@@ -19,11 +19,12 @@ from zolal.solvers.auto.dense import factorized, lowest, norm
 from zolal.solvers.auto.programme import Solution, solve
 from zolal.solvers.auto.terrain import TIGHT, Terrain
 
-ROUNDS = 8  # quadratic programmes with new linearizations, at the most
+ROUNDS = 20  # quadratic programmes with new linearizations, at the most
 TRIES = 8  # of the trust region's multiplier
 HALVINGS, RESTORATIONS = 6, 8
-SETTLED = 1e-2  # of the gain so far: a round that adds less is the last
+SETTLED = 1e-3  # of the gain so far: a round that adds less is the last
 OVERSHOT = 1.05  # of the radius: how long a step may be that keeps to it
+FARTHEST = 1.1  # of the radius: how far its restoration may lead
 ROUGH = 1e-6  # of a step: the violation at which a round ends; the last one is restored as far as rounding lets one
 FLAT = 1e-6  # the least curvature of a programme, in units of slope over radius: it keeps its solution finite and matters no more
 STRAIGHT = 1e-11  # the part of a step that rows may bend and still count as linear
@@ -92,7 +93,7 @@ class Stepper:
                 found, convex = self._programme(model, u, rows, bend + self.terrain.bend(multipliers), radius, held)
             except LinAlgError:  # numbers so large or small that no factor exists: there is no step to be had from them
                 break
-            trial = self._feasible(model, u, rows, found.step, gain, allowed)
+            trial = self._feasible(model, u, rows, found.step, gain, allowed, max(FARTHEST * radius, norm(u - model.centre)))
             if trial is None and gain == 0.0 and bend.any():  # a curvature that leads nowhere is wrong: begin anew without it
                 bend = np.zeros_like(bend)
                 continue
@@ -128,18 +129,19 @@ class Stepper:
         return step._replace(point=model.centre, gain=0.0)
 
     def _feasible(
-        self, model: Model, u: np.ndarray, rows: Linearization, step: np.ndarray, gain: float, allowed: float
+        self, model: Model, u: np.ndarray, rows: Linearization, step: np.ndarray, gain: float, allowed: float, farthest: float
     ) -> tuple[np.ndarray, np.ndarray, float] | None:
         """The first of step, step/2, ... after whose restoration the model is better than before; the rows there, and the model's gain.
 
-        allowed: the violation of the centre, which is more than rounding where nobody has found a feasible point.
+        allowed: the violation of the centre, which is more than rounding where nobody has found a feasible point. farthest: from the
+        centre that it may lie: where rows curve much, restoration goes far.
         """
         length = norm(step)
         if not length > 0.0:
             return None
         for halvings in range(HALVINGS):
             trial, left, value = self.terrain.restored(u + 0.5**halvings * step, rows, RESTORATIONS, ROUGH * length)
-            if left <= max(ROUGH * length, 1e-12, allowed):
+            if left <= max(ROUGH * length, 1e-12, allowed) and norm(trial - model.centre) <= farthest:
                 gained = -model.change(trial)
                 if gained > gain:
                     return trial, value, gained

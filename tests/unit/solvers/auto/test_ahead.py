@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from zolal import Problem
 from zolal.solvers.auto.modelled import Modelled
+from zolal.solvers.auto.step import OVERSHOT
 
 SOLVER = Modelled(asynchronous=True)
 D = 4
@@ -63,7 +64,7 @@ def test_a_step_that_is_believed_in_is_gone_on_from():
     step = state.flight.under_way[0]
     state = SOLVER.extended(state, 1)
     following = state.flight.under_way[1]
-    assert np.linalg.norm(following.point - step.point) <= (1.0 + 1e-9) * state.radius
+    assert np.linalg.norm(following.point - step.point) <= OVERSHOT * state.radius
     assert following.radius <= state.radius
 
 

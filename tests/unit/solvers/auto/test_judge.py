@@ -8,7 +8,8 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.stats import t as student
 
-from zolal import Problem
+import zolal
+from zolal import Problem, Status
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.judge import judged, repeated
 from zolal.solvers.auto.modelled import Modelled
@@ -19,7 +20,7 @@ STEP = np.array([0.3, 0.0])
 
 
 def state_with(trial, noise=0.0, radius=0.3):
-    """At 0, where f(x) = 1 + x_0 + x.x has been measured around."""
+    """At 0, above which f(x) = 1 + x_0 + x.x has been measured around."""
     problem = Problem(lambda x: 0.0, 2)
     rng = np.random.default_rng(0)
 
@@ -30,6 +31,7 @@ def state_with(trial, noise=0.0, radius=0.3):
     if noise:
         belief = belief.repeated(np.zeros(2), np.array([f(np.zeros(2)) for _ in range(3)]))
     for point in 0.3 * rng.standard_normal((14, 2)):
+        point[0] = abs(point[0])
         belief = belief.told(point, np.array([f(point)])).fitted()
     return replace(Modelled().init(problem, np.zeros(2), 0), belief=belief, trial=trial, radius=radius, asked=STEP)
 
@@ -44,6 +46,54 @@ def test_a_step_that_gains_as_foretold_is_taken_and_the_radius_grows_until_a_thi
     after = judged(state, STEP, one(state.belief.value - 0.2 * (1.0 - missed)))
     assert_array_equal(after.belief.centre, STEP)
     assert after.radius == pytest.approx(growth * 0.3, rel=1e-3)
+
+
+def after_looks(number):
+    """At 0 after some looks, each lower than the one before."""
+    state = replace(Modelled().init(Problem(lambda x: 0.0, 2), np.zeros(2), 0), belief=Quadratic.start(np.zeros(2), 1.0, 0.3), radius=0.3)
+    for i in range(1, number + 1):
+        state = judged(state, np.array([-0.01 * i, 0.02 * (i % 3)]), one(1.0 - 0.01 * i))
+    return state
+
+
+def test_while_exact_values_are_few_the_lowest_is_no_centre():
+    """As the centre, it would look like the bottom of a bowl, which f need not have."""
+    most = CONSTANTS.few * 3
+    assert_array_equal(after_looks(most - 1).belief.centre, np.zeros(2))
+    assert after_looks(most).belief.centre[0] == -0.01 * most
+
+
+def test_few_values_of_a_straight_function_say_that_it_is_straight():
+    """The example of docs/algorithm.md: seen from the lowest of them, the slope was 0.07, give or take 0.25."""
+    points, length = np.array([[0.8, 0.5], [0.8109, 0.5202], [0.8405, 0.4783]]), 0.0919
+    belief = Quadratic.start(points[0], points[0, 1], length)
+    state = replace(Modelled().init(Problem(lambda x: 0.0, 2), points[0], 0), belief=belief, radius=length)
+    for point in points[1:]:
+        state = judged(state, point, one(point[1]))
+    assert np.abs(state.belief.gradient - [0.0, 1.0]).max() < 0.1
+
+
+@pytest.mark.parametrize("value", [0.98, 1.5])
+def test_after_a_step_the_centre_is_the_lowest_point_that_is_known(value):
+    state = after_looks(4)
+    after = judged(replace(state, trial=Trial(0.2, 0.01, 0.3)), STEP, one(value))
+    assert_array_equal(after.belief.centre, [-0.04, 0.02])
+    lower = judged(replace(state, trial=Trial(0.2, 0.01, 0.3)), STEP, one(0.9))
+    assert_array_equal(lower.belief.centre, STEP)
+
+
+@pytest.mark.parametrize("budget", range(1, 12))
+def test_the_answer_is_the_lowest_point_that_was_evaluated(budget):
+    values = []
+
+    def f(x):
+        values.append(float(x[0] - 0.3 * x[1] + x @ x))
+        return values[-1]
+
+    found = zolal.minimize(f, np.zeros(3), maxfev=budget, rng=0)
+    assert found.fun == pytest.approx(min(values), abs=1e-9)
+    assert found.status is not Status.NO_IMPROVEMENT or min(values) == values[0]
+    assert f(found.x) == min(values)
 
 
 def test_noise_as_large_as_the_gain_says_nothing_of_how_good_the_forecast_was():

@@ -155,8 +155,19 @@ def test_distances_ignore_what_is_rounding_and_see_what_is_not_finite():
 
 @pytest.mark.filterwarnings("error")
 def test_a_row_that_hardly_reacts_is_farther_than_numbers_go():
-    row = Linearization(np.ones(1), np.full((1, 2), 1e-155), np.full(1, -np.inf), np.zeros(1))
+    row = Linearization(np.full(1, 1e65), np.full((1, 2), 1e-90), np.full(1, -np.inf), np.zeros(1))
     assert row.distance(row.value) == np.inf
+
+
+@pytest.mark.parametrize("tiny", [1e-120, 1e-160, 1e-170, 0.0])
+@pytest.mark.parametrize("bound", [np.inf, 1.0])
+def test_a_gradient_that_is_next_to_nothing_counts_as_none(tiny, bound):
+    """As that of a rate whose smooth predictions are all certain."""
+    jacobian = np.array([[tiny, -tiny], [0.0, tiny], [1.0, 1.0]])
+    rows = Linearization(np.array([1e-11, 1e-13, -1.0]), jacobian, np.zeros(3), np.zeros(3))
+    found = solve(np.eye(2), np.array([0.5, -0.5]), rows, np.full(2, -bound), np.full(2, bound), 1.0)
+    assert_allclose(found.step, [0.0, 1.0], atol=1e-9)
+    assert np.isfinite(found.multipliers).all()
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -9,7 +9,7 @@ from zolal import Constraint, Problem
 from zolal.problem import SlackForm
 from zolal.sets import Box, WholeSpace
 from zolal.solvers.auto.reported import OutputRow
-from zolal.solvers.auto.step import Model, Stepper
+from zolal.solvers.auto.step import FARTHEST, Model, Stepper
 from zolal.solvers.auto.terrain import Terrain
 
 D = 6
@@ -200,3 +200,25 @@ def test_a_step_that_goes_on_from_a_shorter_one_ends_where_one_from_the_centre_d
     assert longer.gain > short.gain
     assert longer.gain == pytest.approx(anew.gain, rel=0.05)  # rounds end where one adds a hundredth
     assert violation(terrain, longer.point) <= 1e-9
+
+
+def test_over_rows_that_curve_a_step_does_not_end_on_the_way():
+    """One that goes on finds more than a hundredth in next to no case; it ends where the exact rows hold, and keeps to the radius."""
+    more = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        curved, slopes = rng.standard_normal((2, 5, 5)), rng.standard_normal((2, 5))
+        curved = curved + curved.transpose(0, 2, 1)
+
+        def value(x, curved=curved, slopes=slopes):
+            return slopes @ x + 0.5 * np.einsum("i,kij,j->k", x, curved, x)
+
+        rows = Constraint(value, jac=lambda x, curved=curved, slopes=slopes: slopes + curved @ x, lower=0.0, upper=0.0)
+        problem = Problem(lambda x: 0.0, 5, constraints=[rows])
+        terrain = Terrain.of(SlackForm(problem, problem.equalities(np.zeros(5))), np.ones(5), np.zeros(5))
+        model = Model(np.zeros(5), rng.standard_normal(5), np.zeros((5, 5)))
+        step = Stepper(terrain).minimiser(model, terrain.rows(model.centre), 2.0, np.zeros((5, 5)))
+        assert np.abs(value(step.point)).max() <= 1e-8
+        assert np.linalg.norm(step.point) <= 1.001 * FARTHEST * 2.0
+        more += Stepper(terrain).longer(model, step, 2.0).gain > 1.01 * step.gain
+    assert more <= 3
