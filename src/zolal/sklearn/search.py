@@ -125,7 +125,7 @@ class ConstrainedSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn h
                 raise ValueError(f"No parameters were found that satisfy the constraints: {self.result_.message}")
 
         def walked() -> dict[str, Any]:
-            """The best candidate, after its neighbours along integers have been tried, and those of what is better, as far as n_iter goes."""
+            """The best candidate, once its neighbours along integers have been tried, and those of what is better."""
             while True:
                 key = max(scores, key=lambda key: np.nan_to_num(scores[key], nan=-np.inf))
                 best = dict(zip(axes, key, strict=True))
