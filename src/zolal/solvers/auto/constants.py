@@ -30,6 +30,10 @@ class Constants:
     most_points: int = 600  # whose factor takes a few milliseconds
     spare_points: int = 10  # beyond the coefficients of a quadratic
 
+    # units
+    apart: int = 3  # powers of 2 between the longest and the shortest change of a unit that is worth it
+    relearning: float = 1.5  # of the batches so far: when units are asked for again
+
     # what to evaluate
     most_variables: int = 300  # for which a factor is affordable; above, slopes
     first_radius: float = 0.1  # Delta at the start, in units of the variables' scale times sqrt(d)

@@ -67,6 +67,7 @@ class Likelihood:
     """
 
     def __init__(self, offsets: np.ndarray, values: np.ndarray, weights: np.ndarray, repeats: Repeats, least: float) -> None:
+        self.offsets, self.values, self.given = offsets, values, repeats
         self.weights, self.repeats, self.least = weights, repeats.trusted, least
         self.terms, squares = _terms(offsets, values)
         self.beyond, self.farthest = squares**5, float(squares.max())
@@ -78,6 +79,34 @@ class Likelihood:
     def __call__(self, scales: Scales) -> float:
         self._see([scales])
         return self.seen[scales]
+
+    def at(self, offsets: np.ndarray) -> "Likelihood":
+        """That of the same values at other offsets."""
+        return Likelihood(offsets, self.values, self.weights, self.given, self.least)
+
+    def slopes_along_units(self, scales: Scales) -> np.ndarray:
+        """Its derivatives by the logarithm of each variable's unit, by which an offset's own changes by minus itself.
+
+        With alpha = K^-1 (F - v), w = K^-1 1 and W = (N - 1 + n) alpha alpha^T/((F - v).alpha + S/rho) - K^-1 + w w^T/(1.w), half the sums
+        of W_ij dK_ij.
+        """
+        a, rho, number = self.offsets, max(scales.noise, self.least), len(self.values)
+        curvature, third, _, common, axes = (scale * scale for scale in scales)
+        squares, products = a * a, a @ a.T
+        lengths = squares.sum(axis=1)
+        upper = np.triu(self._matrices(np.array([scales]), np.array([rho]))[0, :number, :number])
+        inverse = np.linalg.inv(upper + np.triu(upper, 1).T)
+        ones = inverse.sum(axis=1)
+        alpha = inverse @ self.values - (float(ones @ self.values) / float(ones.sum())) * ones
+        square = max(float(alpha @ self.values) + self.repeats.square / rho, 1e-300)
+        free = (number - 1 + self.repeats.number) / square
+        W = free * np.outer(alpha, alpha) - inverse + np.outer(ones, ones) / float(ones.sum())
+        radial = CONSTANTS.radial * third
+        by_product = 1.0 + products * (curvature + third * products * (3.0 + 4.0 * products)) + radial * np.outer(lengths, lengths)
+        by_length = 0.25 * common * lengths + radial * products * lengths  # |a|^2 of the row's own point
+        slopes = np.einsum("il,il->l", a, (W * by_product) @ a) + 2.0 * (W * by_length).sum(axis=1) @ squares
+        slopes += 0.5 * axes * np.einsum("il,il->l", squares, W @ squares) + (5.0 * third * lengths**4 * W.diagonal()) @ squares
+        return -slopes
 
     def _see(self, several: list[Scales]) -> None:
         """Judge those that were not judged before, all at once. several: the first of them is what the others are near to."""

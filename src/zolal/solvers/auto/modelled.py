@@ -19,10 +19,12 @@ from zolal.solvers.auto.certificate import across_equalities, answer, certified
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import norm
 from zolal.solvers.auto.judge import judged, repeated
+from zolal.solvers.auto.learned import relearned
 from zolal.solvers.auto.plan import SAME_STEP, Here, is_among, looked_at, seen_again
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.reported import Reported
 from zolal.solvers.auto.scale import units
+from zolal.solvers.auto.sizes import largest_gradient, with_first_sizes
 from zolal.solvers.auto.state import Flight, ModelledState, Trial
 from zolal.solvers.auto.terrain import Terrain, described
 from zolal.solvers.base import Candidate, Certified, Solver, once_per_state
@@ -75,6 +77,7 @@ class Modelled(Solver[ModelledState]):
             belief=None,
             bend=np.zeros((d, d)),
             multipliers=0.0 * c,
+            next_units=CONSTANTS.few * (d + 1),
             flight=Flight() if self.asynchronous else None,
         )
 
@@ -122,7 +125,9 @@ class Modelled(Solver[ModelledState]):
             return self._first(state, rows[0], terrain)
         if state.repeats:
             return self.planned(repeated(state, state.asked, rows), terrain)
-        return self.planned(judged(state, terrain.as_evaluated(state.asked), rows), terrain)
+        state = judged(state, terrain.as_evaluated(state.asked), rows)
+        state = relearned(state) if self.x_scale is None else state
+        return self.planned(state, state.terrain)
 
     def _landed(self, state: ModelledState, slot: int, rows: np.ndarray) -> ModelledState:
         """The same for one of several that are under way."""
@@ -167,7 +172,7 @@ class Modelled(Solver[ModelledState]):
             state = state.but(radius=2.0 * state.radius, plateau=2.0 * state.radius, last_length=math.inf)
             return self._any_look(state, terrain, here) or self._stuck(state, belief.centre)
         if state.gradient_size == 0.0 and len(belief.values) > belief.dimension * (1 if state.is_exact else CONSTANTS.noisy_looks):
-            state = self._sized(state)
+            state = with_first_sizes(state)
         looked_enough = not state.is_exact and state.looks >= CONSTANTS.noisy_looks * belief.dimension
         state, belief, here = self._recentred(state, terrain, here)
         ignorant = not state.is_aimless and here.slope.is_ignorant
@@ -178,7 +183,7 @@ class Modelled(Solver[ModelledState]):
         lowest, passed = course.lowest(state), belief.value_there - belief.extremes[0]
         if lowest is not belief.centre and passed > CONSTANTS.overtaken * step.gain:
             return self.planned(state.but(belief=belief.moved(lowest, state.radius)), terrain)
-        state = state.but(gain=step.gain, gradient_size=max(state.gradient_size, self._size_here(state, belief)))
+        state = state.but(gain=step.gain, gradient_size=largest_gradient(state))
 
         def gains_at_most(limit: float) -> bool:
             return step.gain <= limit and course.hope(state, terrain, model, here.rows) <= limit
@@ -271,33 +276,6 @@ class Modelled(Solver[ModelledState]):
     def _seems_small(state: ModelledState) -> bool:
         """Whether the gradient may be small enough for a solution, so that one asks what a step could still gain before looking on."""
         return state.stationarity + state.error <= CONSTANTS.small * state.gradient_size
-
-    def _sized(self, state: ModelledState) -> ModelledState:
-        """With the sizes of slopes and changes that the first looks have seen, by which one tells what is small even at a solution."""
-        belief = state.belief
-        assert belief is not None
-        hidden = 0.0 if belief.is_exact else 2.0 * belief.noise**2  # what noise alone makes of a squared change
-        changes = np.sqrt(np.maximum((belief.values - belief.value) ** 2 - hidden, 0.0))
-        ways = np.linalg.norm(belief.points - belief.centre, axis=1)
-        there = ways > 0.0
-        slope = float(np.median(changes[there] / ways[there])) * math.sqrt(belief.dimension) if there.any() else 0.0
-        spread = float(np.median(changes[there])) if there.any() else 0.0
-        return state.but(gradient_size=1.0 if belief.is_flat else slope / state.typical_unit, first_spread=spread)
-
-    def _size_here(self, state: ModelledState, belief: Quadratic) -> float:
-        """How large a gradient has surely been: the one here, or the mean slope of the way from the start, which some point has.
-
-        One that no move has confirmed counts little: it may come from a value that is no part of f, such as a penalty for what failed.
-        """
-        if belief.is_exact:
-            here, most = norm(belief.gradient), CONSTANTS.unconfirmed * state.steepest
-            return (min(here, most) if most > 0.0 else here) / state.typical_unit
-        gradient, covariance = belief.gradient, belief.covariance * belief.repeats.student_factor**2
-        spread = 2.0 * float(np.vdot(covariance, covariance)) + 4.0 * float(gradient @ (covariance @ gradient))  # the variance of |g|^2
-        here = float(gradient @ gradient) - float(covariance.trace()) - CONSTANTS.certain * math.sqrt(spread)
-        way = norm(belief.centre - state.first_point)
-        along = (state.fallen - state.doubt) / way if way > 0.0 else 0.0
-        return max(math.sqrt(max(here, 0.0)), along) / state.typical_unit
 
     def _look(self, state: ModelledState, terrain: Terrain, here: Here, covariance: np.ndarray | None = None) -> ModelledState | None:
         """With a look as the next evaluation; None where the constraints leave no way to look along."""

@@ -216,10 +216,10 @@ class Quadratic:
         start = seen.but(unsearched=0, missed=0.0, built=number, least=seen._rounding_share)
         if number < 3:
             return start
-        return start.but(scales=start._likeliest())
+        return start.but(scales=start.likelihood().climbed(start.scales))
 
-    def _likeliest(self) -> Scales:
-        """Judged by some values, near and far."""
+    def likelihood(self) -> Likelihood:
+        """Of scales, by some of the values, near and far."""
         number, most = len(self.values), CONSTANTS.search_points
         some = np.arange(number)
         if number > most:
@@ -227,7 +227,7 @@ class Quadratic:
             some = np.sort(order[np.linspace(0, number - 1, most).astype(int)])
         values = self.values[some] - self.value_there
         offsets = (self.points[some] - self.centre) / self.length
-        return Likelihood(offsets, values, self.weights[some], self.repeats, self.least).climbed(self.scales)
+        return Likelihood(offsets, values, self.weights[some], self.repeats, self.least)
 
     def _merged(self) -> "Quadratic":
         """With one mean for each point, however often it was evaluated; what its values differ by is noise."""

@@ -200,3 +200,14 @@ def test_the_quantile_of_students_t_is_that_of_a_normal_number_times_a_factor(nu
     exact = t.ppf(norm.cdf(CONSTANTS.certain), number) / CONSTANTS.certain
     assert Repeats(1.0, number).student_factor == pytest.approx(exact, rel=near)
     assert Repeats().student_factor == 1.0
+
+
+@pytest.mark.parametrize("repeats", [Repeats(), Repeats(0.3, 3)])
+@pytest.mark.parametrize("scales", GRID[::5])
+def test_slopes_along_units_are_those_of_differences(repeats, scales):
+    rng = np.random.default_rng(0)
+    offsets, values = rng.standard_normal((17, 4)), rng.standard_normal(17)
+    likelihood = Likelihood(offsets, values, rng.integers(1, 3, 17).astype(float), repeats, 1e-3)
+    step = 1e-5 * np.eye(4)
+    differences = [(likelihood.at(offsets / np.exp(e))(scales) - likelihood.at(offsets * np.exp(e))(scales)) / 2e-5 for e in step]
+    assert likelihood.slopes_along_units(scales) == pytest.approx(differences, rel=1e-4, abs=1e-5)

@@ -1,0 +1,120 @@
+"""Units that the values teach: those in which they are likeliest, by the same likelihood as that of the prior's scales.
+
+The prior takes all variables alike. Where f is curved a hundred times as much along one of them as along another, values are much likelier
+in variables divided by suitable factors, and there looks, radius and steps fit f.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from zolal.solvers.auto.constants import CONSTANTS
+from zolal.solvers.auto.dense import norm
+from zolal.solvers.auto.factor import Scales
+from zolal.solvers.auto.likelihood import Likelihood
+from zolal.solvers.auto.quadratic import Quadratic
+from zolal.solvers.auto.state import ModelledState
+
+MOVES = 20  # of the climb, at the most
+LONGEST = 8  # powers of 2 that a move may change a unit by
+LEADING = 0.5  # of the largest slope of the likelihood: units with as much of it change together
+FARTHEST = 10  # powers of 2 that the curvature along a variable may ask for
+
+
+def relearned(state: ModelledState) -> ModelledState:
+    """In other units from time to time, where the values are clearly likelier in them and they are far from the present ones.
+
+    Factors are powers of 2, so that points keep their bits. Not with outputs of a simulator, whose beliefs have the same frame, nor where
+    evaluations are under way.
+    """
+    belief = state.belief
+    if belief is None or state.k < state.next_units or state.reported is not None or state.flight is not None:
+        return state
+    state = state.but(next_units=math.ceil(CONSTANTS.relearning * state.k))
+    powers, scales = _likeliest(belief)
+    return _in_units(state, powers, scales) if np.ptp(powers) >= CONSTANTS.apart else state
+
+
+class _Found(NamedTuple):
+    """Units, as powers of 2 of the present ones, with the likeliest scales in them."""
+
+    powers: np.ndarray
+    likelihood: Likelihood
+    scales: Scales
+    worth: float  # the logarithm of the likelihood, less what the powers cost
+
+    @classmethod
+    def at(cls, powers: np.ndarray, likelihood: Likelihood, scales: Scales) -> "_Found":
+        return cls(powers, likelihood, scales, likelihood(scales) - _cost(powers))
+
+    def moved(self, direction: np.ndarray, offsets: np.ndarray) -> "_Found":
+        """As far along a direction as it gets likelier, by 1, 2, 4, ... powers; the same where it does not."""
+        best, length = self, 1
+        while length <= LONGEST:
+            powers = self.powers + length * direction
+            found = _Found.at(powers, self.likelihood.at(offsets / np.exp2(powers)), self.scales)
+            if not found.worth > best.worth:
+                break
+            best, length = found, 2 * length
+        return best if best is self else _Found.at(best.powers, best.likelihood, best.likelihood.climbed(best.scales))
+
+
+def _likeliest(belief: Quadratic) -> tuple[np.ndarray, Scales]:
+    """Powers of 2 by which units change, and the scales there; zeros where nothing is clearly likelier than the present units.
+
+    From the present units, or from those in which the curvatures along the variables are alike, the climb changes all units together along
+    which the likelihood rises steeply, or the one with the largest slope alone.
+    """
+    likelihood = belief.likelihood()
+    offsets, none = likelihood.offsets, np.zeros(belief.dimension)
+    first = _Found.at(none, likelihood, likelihood.climbed(belief.scales))
+    alike = _alike(belief.hessian.diagonal())
+    there = likelihood.at(offsets / np.exp2(alike))
+    best, share = max(first, _Found.at(alike, there, there.climbed(first.scales)), key=lambda found: found.worth), LEADING
+    for _ in range(MOVES):
+        slopes = best.likelihood.slopes_along_units(best.scales) - math.log(2.0) * best.powers / CONSTANTS.prior_spread**2
+        slopes -= slopes.mean()  # all units together are the length of the frame
+        sizes = np.abs(slopes)
+        found = best.moved(np.where(sizes >= share * sizes.max(), np.sign(slopes), 0.0), offsets)
+        if found is best and share == 1.0:
+            break
+        best, share = found, 1.0 if found is best else LEADING
+    return (
+        (best.powers - np.round(best.powers.mean()), best.scales) if best.worth > first.worth + CONSTANTS.modest else (none, belief.scales)
+    )
+
+
+def _alike(curvatures: np.ndarray) -> np.ndarray:
+    """Powers of 2 in whose units all curvatures are about the same."""
+    sizes = np.abs(curvatures)
+    powers = -0.5 * np.log2(np.maximum(sizes, 4.0**-FARTHEST * sizes.max() + 1e-300))
+    return np.round(powers - powers.mean())
+
+
+def _cost(powers: np.ndarray) -> float:
+    """What units are less likely before anything is known, by the same spread as that of the scales."""
+    apart = math.log(2.0) * (powers - powers.mean())
+    return 0.5 * float(apart @ apart) / CONSTANTS.prior_spread**2
+
+
+def _in_units(state: ModelledState, powers: np.ndarray, scales: Scales) -> ModelledState:
+    """The state in units that are 2^powers times the present ones. How large slopes have been is asked anew; the way so far has had one."""
+    belief, factors = state.belief, np.exp2(powers)
+    assert belief is not None
+    number, units, first = len(belief.values), state.units * factors, state.first_point / factors
+    way = norm(belief.centre / factors - first)
+    seen = belief.but(points=belief.points / factors, centre=belief.centre / factors, scales=scales, built=number, unsearched=0, missed=0.0)
+    new = state.but(
+        units=units,
+        typical_unit=math.exp(float(np.mean(np.log(units)))),
+        belief=seen,
+        first_point=first,
+        bend=factors[:, None] * state.bend * factors,
+        rows=None,
+        measured=None,
+        steepest=max(state.fallen, 0.0) / way if way > 0.0 else 0.0,
+        gradient_size=0.0,
+    )
+    new.__dict__.pop("terrain", None)  # which is that of the old units
+    return new

@@ -1,0 +1,57 @@
+"""How large gradients and changes of f have been, by which one tells what is small."""
+
+import math
+
+import numpy as np
+
+from zolal.solvers.auto.constants import CONSTANTS
+from zolal.solvers.auto.dense import norm
+from zolal.solvers.auto.state import ModelledState
+
+CLEAR = 1e-9  # of f: a fall that is none of rounding's
+
+
+def with_first_sizes(state: ModelledState) -> ModelledState:
+    """With the sizes of slopes and changes that the first looks have seen, by which one tells what is small even at a solution."""
+    belief = state.belief
+    assert belief is not None
+    hidden = 0.0 if belief.is_exact else 2.0 * belief.noise**2  # what noise alone makes of a squared change
+    changes = np.sqrt(np.maximum((belief.values - belief.value) ** 2 - hidden, 0.0))
+    ways = np.linalg.norm(belief.points - belief.centre, axis=1)
+    there = ways > 0.0
+    slope = float(np.median(changes[there] / ways[there])) * math.sqrt(belief.dimension) if there.any() else 0.0
+    spread = float(np.median(changes[there])) if there.any() else 0.0
+    return state.but(gradient_size=1.0 if belief.is_flat else slope / state.typical_unit, first_spread=spread)
+
+
+def largest_gradient(state: ModelledState) -> float:
+    """The largest one so far, per typical unit.
+
+    Once exact values have clearly fallen, none counts that is larger than some times the slope of the steepest fall: the first looks may
+    have gone to where f is huge, and the slopes that they saw are no part of the way.
+    """
+    belief = state.belief
+    assert belief is not None
+    size = max(state.gradient_size, _here(state))
+    has_fallen = state.fallen > CLEAR * max(abs(state.first_value), abs(belief.value))
+    return min(size, _most(state)) if belief.is_exact and has_fallen else size
+
+
+def _here(state: ModelledState) -> float:
+    """How large a gradient has surely been: the one here, or the mean slope of the way from the start, which some point has."""
+    belief = state.belief
+    assert belief is not None
+    if belief.is_exact:
+        here = norm(belief.gradient) / state.typical_unit
+        return min(here, _most(state)) if state.steepest > 0.0 else here
+    gradient, covariance = belief.gradient, belief.covariance * belief.repeats.student_factor**2
+    spread = 2.0 * float(np.vdot(covariance, covariance)) + 4.0 * float(gradient @ (covariance @ gradient))  # the variance of |g|^2
+    here = float(gradient @ gradient) - float(covariance.trace()) - CONSTANTS.certain * math.sqrt(spread)
+    way = norm(belief.centre - state.first_point)
+    along = (state.fallen - state.doubt) / way if way > 0.0 else 0.0
+    return max(math.sqrt(max(here, 0.0)), along) / state.typical_unit
+
+
+def _most(state: ModelledState) -> float:
+    """A gradient that no move has confirmed counts little: it may come from a value that is no part of f, as a penalty for what failed."""
+    return CONSTANTS.unconfirmed * state.steepest / state.typical_unit
