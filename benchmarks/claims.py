@@ -142,11 +142,11 @@ def projected(state: ModelledState, x: np.ndarray, gradient: np.ndarray) -> floa
 
 def made(job: Task, tol: float = TOL) -> Claim:
     """One run."""
-    values, d, states, sizes = np.random.default_rng([job.seed, 11]), len(job.x0), [], []
+    values, d, states, gradients = np.random.default_rng([job.seed, 11]), len(job.x0), [], []
 
     def seen(state: ModelledState) -> None:
         states[:] = [state]
-        sizes.append(float(np.linalg.norm(job.smooth.gradient(state.x) * state.units)))
+        gradients.append(job.smooth.gradient(state.x))
 
     best = job.best()
     budget = BUDGET * (d + 1)
@@ -156,7 +156,7 @@ def made(job: Task, tol: float = TOL) -> Claim:
     )  # fmt: skip
     state = states[-1]
     typical = float(np.exp(np.mean(np.log(state.units))))
-    sizes = [size / typical for size in sizes]
+    sizes = [float(np.linalg.norm(gradient * state.units)) / typical for gradient in gradients]  # in the units of the answer
     stationarity = projected(state, found.x, job.smooth.gradient(found.x))
     gap = (job.smooth.value(found.x) - best) / (job.smooth.value(job.start) - best)
     said, error = found.kkt.stationarity, found.kkt.standard_error

@@ -19,17 +19,20 @@ from zolal.solvers.auto.state import ModelledState
 MOVES = 20  # of the climb, at the most
 LONGEST = 8  # powers of 2 that a move may change a unit by
 LEADING = 0.5  # of the largest slope of the likelihood: units with as much of it change together
+ENOUGH, MANY = 4, 100  # values, per variable and at the least, that units are judged by
 FARTHEST = 10  # powers of 2 that the curvature along a variable may ask for
 
 
 def relearned(state: ModelledState) -> ModelledState:
     """In other units from time to time, where the values are clearly likelier in them and they are far from the present ones.
 
-    Factors are powers of 2, so that points keep their bits. Not with outputs of a simulator, whose beliefs have the same frame, nor where
-    evaluations are under way.
+    Factors are powers of 2, so that points keep their bits, and at most 1, so that no look goes farther than before. Not with outputs of a
+    simulator, whose beliefs have the same frame, where evaluations are under way, or where f has steps, on which it is flat by chance.
     """
     belief = state.belief
     if belief is None or state.k < state.next_units or state.reported is not None or state.flight is not None:
+        return state
+    if belief.is_exact and len(np.unique(belief.values)) < len(belief.values):
         return state
     state = state.but(next_units=math.ceil(CONSTANTS.relearning * state.k))
     powers, scales = _likeliest(belief)
@@ -61,17 +64,18 @@ class _Found(NamedTuple):
 
 
 def _likeliest(belief: Quadratic) -> tuple[np.ndarray, Scales]:
-    """Powers of 2 by which units change, and the scales there; zeros where nothing is clearly likelier than the present units.
+    """Powers of 2 by which offsets are divided, and the scales there; zeros where nothing is clearly likelier.
 
     From the present units, or from those in which the curvatures along the variables are alike, the climb changes all units together along
     which the likelihood rises steeply, or the one with the largest slope alone.
     """
-    likelihood = belief.likelihood()
+    likelihood = belief.likelihood(min(max(ENOUGH * (belief.dimension + 1), MANY), CONSTANTS.search_points))
     offsets, none = likelihood.offsets, np.zeros(belief.dimension)
     first = _Found.at(none, likelihood, likelihood.climbed(belief.scales))
-    alike = _alike(belief.hessian.diagonal())
-    there = likelihood.at(offsets / np.exp2(alike))
-    best, share = max(first, _Found.at(alike, there, there.climbed(first.scales)), key=lambda found: found.worth), LEADING
+    best, share, alike = first, LEADING, _alike(belief.hessian.diagonal())
+    if np.ptp(alike) >= CONSTANTS.apart:
+        there = likelihood.at(offsets / np.exp2(alike))
+        best = max(first, _Found.at(alike, there, there.climbed(first.scales)), key=lambda found: found.worth)
     for _ in range(MOVES):
         slopes = best.likelihood.slopes_along_units(best.scales) - math.log(2.0) * best.powers / CONSTANTS.prior_spread**2
         slopes -= slopes.mean()  # all units together are the length of the frame
@@ -80,9 +84,10 @@ def _likeliest(belief: Quadratic) -> tuple[np.ndarray, Scales]:
         if found is best and share == 1.0:
             break
         best, share = found, 1.0 if found is best else LEADING
-    return (
-        (best.powers - np.round(best.powers.mean()), best.scales) if best.worth > first.worth + CONSTANTS.modest else (none, belief.scales)
-    )
+    price = 0.5 * (belief.dimension - 1) * math.log(len(offsets))  # of so many free numbers, as Schwarz's criterion has it
+    if not best.worth > first.worth + price:
+        return none, belief.scales
+    return best.powers, best.scales
 
 
 def _alike(curvatures: np.ndarray) -> np.ndarray:
@@ -99,12 +104,17 @@ def _cost(powers: np.ndarray) -> float:
 
 
 def _in_units(state: ModelledState, powers: np.ndarray, scales: Scales) -> ModelledState:
-    """The state in units that are 2^powers times the present ones. How large slopes have been is asked anew; the way so far has had one."""
-    belief, factors = state.belief, np.exp2(powers)
+    """The state in units that are 2^powers times the present ones, but for a common factor, which the length of the frame takes.
+
+    How large slopes have been is asked anew; the way so far has had one.
+    """
+    belief, longest = state.belief, powers.max()
     assert belief is not None
-    number, units, first = len(belief.values), state.units * factors, state.first_point / factors
-    way = norm(belief.centre / factors - first)
-    seen = belief.but(points=belief.points / factors, centre=belief.centre / factors, scales=scales, built=number, unsearched=0, missed=0.0)
+    factors, number = np.exp2(powers - longest), len(belief.values)
+    units, first, centre = state.units * factors, state.first_point / factors, belief.centre / factors
+    frame = dict(centre=centre, length=belief.length * float(np.exp2(longest)), scales=scales)
+    seen = belief.but(points=belief.points / factors, built=number, unsearched=0, missed=0.0, **frame)
+    way = norm(centre - first)
     new = state.but(
         units=units,
         typical_unit=math.exp(float(np.mean(np.log(units)))),

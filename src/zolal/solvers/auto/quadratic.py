@@ -218,9 +218,9 @@ class Quadratic:
             return start
         return start.but(scales=start.likelihood().climbed(start.scales))
 
-    def likelihood(self) -> Likelihood:
+    def likelihood(self, most: int = CONSTANTS.search_points) -> Likelihood:
         """Of scales, by some of the values, near and far."""
-        number, most = len(self.values), CONSTANTS.search_points
+        number = len(self.values)
         some = np.arange(number)
         if number > most:
             order = np.argsort(square_lengths(self.points - self.centre), kind="stable")

@@ -8,8 +8,6 @@ from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import norm
 from zolal.solvers.auto.state import ModelledState
 
-CLEAR = 1e-9  # of f: a fall that is none of rounding's
-
 
 def with_first_sizes(state: ModelledState) -> ModelledState:
     """With the sizes of slopes and changes that the first looks have seen, by which one tells what is small even at a solution."""
@@ -27,14 +25,11 @@ def with_first_sizes(state: ModelledState) -> ModelledState:
 def largest_gradient(state: ModelledState) -> float:
     """The largest one so far, per typical unit.
 
-    Once exact values have clearly fallen, none counts that is larger than some times the slope of the steepest fall: the first looks may
-    have gone to where f is huge, and the slopes that they saw are no part of the way.
+    Once f has clearly fallen, none counts that is larger than some times the slope of the steepest fall: the first looks may have gone to
+    where f is huge, and the slopes that they saw are no part of the way.
     """
-    belief = state.belief
-    assert belief is not None
     size = max(state.gradient_size, _here(state))
-    has_fallen = state.fallen > CLEAR * max(abs(state.first_value), abs(belief.value))
-    return min(size, _most(state)) if belief.is_exact and has_fallen else size
+    return min(size, _most(state)) if state.has_clearly_fallen else size
 
 
 def _here(state: ModelledState) -> float:

@@ -16,6 +16,8 @@ from zolal.solvers.auto.reported import Reported
 from zolal.solvers.auto.terrain import Terrain
 from zolal.solvers.base import Candidate, State
 
+CLEAR = 1e-9  # of f: a fall that is none of rounding's
+
 
 class Trial(NamedTuple):
     """What was foretold of a step: how much f falls, the standard deviation of that, and the step's length."""
@@ -136,8 +138,15 @@ class ModelledState(State):
 
     @property
     def extent(self) -> float:
-        """What gains are small beside: what f has fallen by, or the first values' spread."""
-        return max(self.fallen, self.first_spread, 1e-300)
+        """What gains are small beside: what f has fallen by; before it clearly has, also the first values' spread."""
+        return max(self.fallen, 0.0 if self.has_clearly_fallen else self.first_spread, 1e-300)
+
+    @property
+    def has_clearly_fallen(self) -> bool:
+        """Whether f has fallen by much more than rounding or noise; what the first looks saw, maybe where f is huge, is no measure then."""
+        if self.belief is None:
+            return False
+        return self.fallen > max(CLEAR * max(abs(self.first_value), abs(self.belief.value)), 10.0 * self.doubt)
 
     @property
     def merit(self) -> float:
