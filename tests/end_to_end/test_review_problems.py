@@ -189,6 +189,25 @@ def test_variables_of_different_size_on_a_plane_are_told_by_the_values(seed):
     assert gap(f, found.x, np.zeros(8), f(told.x)) <= 1e-5
 
 
+@seeds(range(3), range(3, 8))
+def test_variables_that_do_not_matter_do_not_lead_away_under_noise(seed):
+    rng = np.random.default_rng([seed, 7])
+    found = minimize(lambda x: (x[0] - 1.0) ** 2 + (x[1] - 1.0) ** 2 + 0.01 * rng.standard_normal(), np.zeros(4), maxfev=400, rng=seed)
+    assert found.status in (Status.CONVERGED, Status.MAX_EVALUATIONS)
+    assert np.abs(found.x[:2] - 1.0).max() <= 0.02
+
+
+def test_a_run_that_goes_on_after_a_change_of_units_has_the_same_bits(tmp_path):
+    f, _ = in_units("quartic", 4, 0)
+    units = []
+    whole = minimize(f, np.zeros(4), maxfev=40, rng=0, tol=1e-9, callback=lambda state: units.append(state.units.tolist()))
+    changed = next(i for i, each in enumerate(units) if each != units[0])
+    for cut in range(changed, changed + 4):
+        minimize(f, np.zeros(4), maxfev=cut, rng=0, tol=1e-9, checkpoint=tmp_path / str(cut))
+        again = minimize(f, np.zeros(4), maxfev=40, rng=0, tol=1e-9, checkpoint=tmp_path / str(cut), resume=True)
+        assert again.x.tobytes() == whole.x.tobytes()
+
+
 @seeds(range(2), range(2, 8))
 def test_looks_to_where_f_is_huge_bring_no_false_success(seed):
     """The bounds are 10^2 to 10^4 times as wide as f's own units, and f is 10^11 there."""

@@ -33,7 +33,8 @@ class ConstrainedSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn h
         beside real numbers, the second half of the candidates has them fixed, and after each half their neighbours are tried.
     random_state: an integer, a RandomState or None.
 
-    After `fit` everything is as after `RandomizedSearchCV`, `best_params_` and `cv_results_` included; `result_` is zolal's own.
+    After `fit` everything is as after `RandomizedSearchCV`, `best_params_` and `cv_results_` included; `result_` is zolal's own, of its
+    last search.
 
     >>> from scipy.stats import loguniform
     >>> from sklearn.datasets import load_iris
@@ -137,7 +138,7 @@ class ConstrainedSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn h
         whole = np.array([_is_whole(distribution) for distribution in axes.values()])
         reserved, d = 2 * int(whole.sum()), len(axes)
         mixed = 0 < reserved < 2 * d
-        searched(np.full(d, MIDDLE), np.zeros(d), np.ones(d), self.n_iter // 2 if mixed else self.n_iter - reserved)
+        searched(np.full(d, MIDDLE), np.zeros(d), np.ones(d), self.n_iter // 2 if mixed else max(self.n_iter - reserved, self.n_iter // 2))
         best = walked()
         if mixed and (left := self.n_iter - len(scores) - reserved) > 0:  # with its integers fixed f has no steps
             x = _quantiles(axes, best)
@@ -157,7 +158,7 @@ class ConstrainedSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn h
         if not isinstance(given, Mapping) or not given:
             raise ValueError(f"`param_distributions` must be a dict {{name: distribution}}, got {given!r}.")
         for name, distribution in given.items():
-            if not hasattr(distribution, "ppf"):
+            if not (hasattr(distribution, "ppf") and hasattr(distribution, "cdf")):
                 raise ValueError(
                     f"`param_distributions[{name!r}]` must be a distribution of scipy.stats, as uniform, loguniform or randint, "
                     f"got {distribution!r}; for lists of values use RandomizedSearchCV."

@@ -26,17 +26,21 @@ FARTHEST = 10  # powers of 2 that the curvature along a variable may ask for
 def relearned(state: ModelledState) -> ModelledState:
     """In other units from time to time, where the values are clearly likelier in them and they are far from the present ones.
 
-    Factors are powers of 2, so that points keep their bits, and at most 1, so that no look goes farther than before. Not with outputs of a
-    simulator, whose beliefs have the same frame, where evaluations are under way, or where f has steps, on which it is flat by chance.
+    Factors are powers of 2, so that points keep their bits. Not with outputs of a simulator, whose beliefs have the same frame, nor where f
+    has steps, on which it is flat by chance.
     """
     belief = state.belief
-    if belief is None or state.k < state.next_units or state.reported is not None or state.flight is not None:
-        return state
-    if belief.is_exact and len(np.unique(belief.values)) < len(belief.values):
+    assert belief is not None
+    if state.k < state.next_units or state.reported is not None or _has_steps(belief):
         return state
     state = state.but(next_units=math.ceil(CONSTANTS.relearning * state.k))
     powers, scales = _likeliest(belief)
     return _in_units(state, powers, scales) if np.ptp(powers) >= CONSTANTS.apart else state
+
+
+def _has_steps(belief: Quadratic) -> bool:
+    """Whether exact values are the same at different points."""
+    return belief.is_exact and len(np.unique(belief.values)) < len(belief.values)
 
 
 class _Found(NamedTuple):
@@ -62,32 +66,44 @@ class _Found(NamedTuple):
             best, length = found, 2 * length
         return best if best is self else _Found.at(best.powers, best.likelihood, best.likelihood.climbed(best.scales))
 
+    def without(self, variable: int) -> float:
+        """The worth where a variable plays no part."""
+        offsets = self.likelihood.offsets.copy()
+        offsets[:, variable] = 0.0
+        return self.likelihood.at(offsets)(self.scales) - _cost(self.powers)
+
 
 def _likeliest(belief: Quadratic) -> tuple[np.ndarray, Scales]:
     """Powers of 2 by which offsets are divided, and the scales there; zeros where nothing is clearly likelier.
 
     From the present units, or from those in which the curvatures along the variables are alike, the climb changes all units together along
-    which the likelihood rises steeply, or the one with the largest slope alone.
+    which the likelihood rises steeply, or the one with the largest slope alone. A variable without which the values are as likely tells
+    nothing of its unit, which would become longer and longer: it gets the longest of the others.
     """
     likelihood = belief.likelihood(min(max(ENOUGH * (belief.dimension + 1), MANY), CONSTANTS.search_points))
     offsets, none = likelihood.offsets, np.zeros(belief.dimension)
+    varies = offsets.any(axis=0)  # fixed variables have no unit
+    if np.count_nonzero(varies) < 2:
+        return none, belief.scales
     first = _Found.at(none, likelihood, likelihood.climbed(belief.scales))
-    best, share, alike = first, LEADING, _alike(belief.hessian.diagonal())
+    best, share, alike = first, LEADING, none.copy()
+    alike[varies] = _alike(belief.hessian.diagonal()[varies])
     if np.ptp(alike) >= CONSTANTS.apart:
         there = likelihood.at(offsets / np.exp2(alike))
         best = max(first, _Found.at(alike, there, there.climbed(first.scales)), key=lambda found: found.worth)
     for _ in range(MOVES):
         slopes = best.likelihood.slopes_along_units(best.scales) - math.log(2.0) * best.powers / CONSTANTS.prior_spread**2
-        slopes -= slopes.mean()  # all units together are the length of the frame
+        slopes[varies] -= slopes[varies].mean()  # all units together are the length of the frame
         sizes = np.abs(slopes)
         found = best.moved(np.where(sizes >= share * sizes.max(), np.sign(slopes), 0.0), offsets)
         if found is best and share == 1.0:
             break
         best, share = found, 1.0 if found is best else LEADING
-    price = 0.5 * (belief.dimension - 1) * math.log(len(offsets))  # of so many free numbers, as Schwarz's criterion has it
-    if not best.worth > first.worth + price:
+    price = 0.5 * math.log(len(offsets))  # of a free number, as Schwarz's criterion has it
+    matters = np.array([best.without(i) < best.worth - 2.0 * price for i in range(belief.dimension)])  # each adds a slope and a curvature
+    if not best.worth > first.worth + price * (np.count_nonzero(varies) - 1) or not matters.any():
         return none, belief.scales
-    return best.powers, best.scales
+    return np.where(matters, best.powers, best.powers[matters].max()), best.scales
 
 
 def _alike(curvatures: np.ndarray) -> np.ndarray:
@@ -113,7 +129,7 @@ def _in_units(state: ModelledState, powers: np.ndarray, scales: Scales) -> Model
     factors, number = np.exp2(powers - longest), len(belief.values)
     units, first, centre = state.units * factors, state.first_point / factors, belief.centre / factors
     frame = dict(centre=centre, length=belief.length * float(np.exp2(longest)), scales=scales)
-    seen = belief.but(points=belief.points / factors, built=number, unsearched=0, missed=0.0, **frame)
+    seen = belief.but(points=belief.points / factors, built=number, unsearched=number, **frame).fitted()
     way = norm(centre - first)
     new = state.but(
         units=units,
@@ -123,7 +139,7 @@ def _in_units(state: ModelledState, powers: np.ndarray, scales: Scales) -> Model
         bend=factors[:, None] * state.bend * factors,
         rows=None,
         measured=None,
-        steepest=max(state.fallen, 0.0) / way if way > 0.0 else 0.0,
+        steepest=max(state.fallen - state.doubt, 0.0) / way if way > 0.0 else 0.0,
         gradient_size=0.0,
     )
     new.__dict__.pop("terrain", None)  # which is that of the old units

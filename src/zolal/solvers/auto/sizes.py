@@ -19,7 +19,7 @@ def with_first_sizes(state: ModelledState) -> ModelledState:
     there = ways > 0.0
     slope = float(np.median(changes[there] / ways[there])) * math.sqrt(belief.dimension) if there.any() else 0.0
     spread = float(np.median(changes[there])) if there.any() else 0.0
-    return state.but(gradient_size=1.0 if belief.is_flat else slope / state.typical_unit, first_spread=spread)
+    return state.but(gradient_size=1.0 if belief.is_flat else slope / state.typical_unit, first_spread=state.first_spread or spread)
 
 
 def largest_gradient(state: ModelledState) -> float:
@@ -37,16 +37,21 @@ def _here(state: ModelledState) -> float:
     belief = state.belief
     assert belief is not None
     if belief.is_exact:
-        here = norm(belief.gradient) / state.typical_unit
-        return min(here, _most(state)) if state.steepest > 0.0 else here
+        return min(norm(belief.gradient) / state.typical_unit, _most(state))
     gradient, covariance = belief.gradient, belief.covariance * belief.repeats.student_factor**2
     spread = 2.0 * float(np.vdot(covariance, covariance)) + 4.0 * float(gradient @ (covariance @ gradient))  # the variance of |g|^2
     here = float(gradient @ gradient) - float(covariance.trace()) - CONSTANTS.certain * math.sqrt(spread)
-    way = norm(belief.centre - state.first_point)
-    along = (state.fallen - state.doubt) / way if way > 0.0 else 0.0
-    return max(math.sqrt(max(here, 0.0)), along) / state.typical_unit
+    return max(math.sqrt(max(here, 0.0)), _along(state)) / state.typical_unit
+
+
+def _along(state: ModelledState) -> float:
+    """The mean slope of the way from the start."""
+    assert state.belief is not None
+    way = norm(state.belief.centre - state.first_point)
+    return (state.fallen - state.doubt) / way if way > 0.0 else 0.0
 
 
 def _most(state: ModelledState) -> float:
     """A gradient that no move has confirmed counts little: it may come from a value that is no part of f, as a penalty for what failed."""
-    return CONSTANTS.unconfirmed * state.steepest / state.typical_unit
+    confirmed = max(state.steepest, _along(state))
+    return CONSTANTS.unconfirmed * confirmed / state.typical_unit if confirmed > 0.0 else math.inf

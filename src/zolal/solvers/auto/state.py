@@ -16,7 +16,7 @@ from zolal.solvers.auto.reported import Reported
 from zolal.solvers.auto.terrain import Terrain
 from zolal.solvers.base import Candidate, State
 
-CLEAR = 1e-9  # of f: a fall that is none of rounding's
+CLEAR = 1e-6  # of f: a fall whose small parts are none of rounding's
 
 
 class Trial(NamedTuple):

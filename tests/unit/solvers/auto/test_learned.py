@@ -13,7 +13,6 @@ from zolal.solvers.auto.learned import _alike, relearned
 from zolal.solvers.auto.modelled import Modelled
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.sizes import largest_gradient
-from zolal.solvers.auto.state import Flight
 
 D = 4
 TRUE = np.array([1.0, 100.0, 0.1, 10.0])  # the units in which f is a sum of squares of one size, and a little more
@@ -67,10 +66,29 @@ def test_curvature_that_no_variable_has_alone_is_no_matter_of_units():
     assert np.ptp(np.log2(relearned(state).units)) < 4.0  # eigenvalues ask for 5
 
 
-@pytest.mark.parametrize("changes", [dict(next_units=21), dict(flight=Flight())])
-def test_it_waits_and_leaves_alone_what_is_under_way(changes):
-    state = state_after(20, **changes)
+def test_it_waits_for_enough_values():
+    state = state_after(20, next_units=21)
     assert relearned(state) is state
+
+
+def test_the_curvature_of_constraints_is_the_same_form_in_other_units():
+    bend = np.arange(16.0).reshape(4, 4) + np.arange(16.0).reshape(4, 4).T
+    before = state_after(20, bend=bend)
+    after = relearned(before)
+    x = np.array([0.3, -2.0, 0.01, 1.0])
+    assert (x / after.units) @ after.bend @ (x / after.units) == pytest.approx((x / before.units) @ bend @ (x / before.units))
+
+
+def test_a_variable_that_does_not_matter_or_is_fixed_gets_no_unit_of_its_own():
+    """It would ask for a longer and longer one."""
+    state = relearned(state_after(24, fun=lambda x: float((x[0] - 1.0) ** 2 + 1e4 * (x[1] - 0.01) ** 2)))
+    assert_array_equal(state.units[2:], state.units[0])
+    fixed = state_after(24, fun=lambda x: float((x[0] - 1.0) ** 2 + 1e4 * (x[1] - 0.01) ** 2 + x[2] ** 2))
+    points = fixed.belief.points.copy()
+    points[:, 3] = 0.0
+    fixed = relearned(replace(fixed, belief=fixed.belief.but(points=points)))
+    assert fixed.units[1] < fixed.units[0] / 8.0
+    assert fixed.units[3] in fixed.units[:3]
 
 
 def test_one_asks_again_once_half_as_many_batches_have_come():
