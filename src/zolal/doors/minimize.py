@@ -83,8 +83,9 @@ def minimize(
     checkpoint: a folder that keeps the run: its state, the values received, and a trace that can be read meanwhile. resume: continue
         what the folder holds, bit for bit, or begin where it is empty; `maxfev` may be larger then, all else has to be the same.
     x_scale: for method "auto", the size of a typical change of each variable, a number, one per variable, or a dict by name; unless
-        given, it comes from the bounds and from x0. Worth giving where variables have different units and neither says so. The numerical
-        derivatives of constraints take steps relative to it, too.
+        given, it comes from the bounds and from x0, and then from the values. Worth giving where variables have different units and neither
+        bounds nor x0 say so: that saves some evaluations per variable. The numerical derivatives of constraints take steps relative to
+        it, too.
     confidence: with which simulated outputs are to keep their bounds at the returned point, where their values have noise.
     asynchronous: for method "auto" with few variables: as many evaluations as there are workers are under way at a time, and each value
         is taken as it comes, so that nobody waits for the slowest. The run then depends on the order in which values come, which a

@@ -25,6 +25,7 @@ import numpy as np
 
 from zolal._array import EPS
 from zolal._cached import cached_property
+from zolal._threads import one_thread
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import mean, same_rows, square_lengths
 from zolal.solvers.auto.factor import Factor, Foretold, Scales, Sight
@@ -207,8 +208,7 @@ class Quadratic:
 
     def fitted(self) -> "Quadratic":
         """With the likeliest scales among neighbours, looked for again whenever an eighth of the values is new, or they were too modest."""
-        number = len(self.values)
-        few = self.unsearched < min(CONSTANTS.search_share * number, self.dimension + 1.0)
+        few = self.unsearched < min(CONSTANTS.search_share * len(self.values), self.dimension + 1.0)
         if self.foreseen is not None or (few and not (self.is_exact and are_modest(self.missed, self.unsearched))):
             return self
         seen = self._grained() if self.is_exact else self._merged()
@@ -220,8 +220,7 @@ class Quadratic:
 
     def likelihood(self, most: int = CONSTANTS.search_points) -> Likelihood:
         """Of scales, by some of the values, near and far."""
-        number = len(self.values)
-        some = np.arange(number)
+        number, some = len(self.values), np.arange(len(self.values))
         if number > most:
             order = np.argsort(square_lengths(self.points - self.centre), kind="stable")
             some = np.sort(order[np.linspace(0, number - 1, most).astype(int)])
@@ -395,6 +394,7 @@ class Quadratic:
         factor = self._kept
         if factor is None:
             offsets, values = (self.points - self.centre) / self.length, self.values - self.value_there
-            factor = Factor.of(self.scales, self._rho / self.weights, offsets, values, self.built)
+            with one_thread():  # whoever asks: the same bits in a run and in one that is resumed
+                factor = Factor.of(self.scales, self._rho / self.weights, offsets, values, self.built)
             object.__setattr__(self, "_kept", factor)
         return factor

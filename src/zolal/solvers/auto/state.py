@@ -56,7 +56,7 @@ class Flight:
 @final
 @dataclass(frozen=True, eq=False)
 class ModelledState(State):
-    """The state after k batches. z: the centre of the belief, which is the best point so far."""
+    """The state after k batches. z: the centre of the belief, which is the best point so far but for the first looks."""
 
     units: np.ndarray
     typical_unit: float  # their geometric mean, by which gradients per unit become ordinary ones where all units are equal
