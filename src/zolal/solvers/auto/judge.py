@@ -26,7 +26,8 @@ def judged(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledS
         shorter = CONSTANTS.retreat * min(state.radius, norm(u - belief.centre))
         accident = trial is None and state.missing == 0  # one look may fail by chance
         radius = state.radius if accident else shorter
-        return state.but(radius=radius, failures=0, missing=state.missing + 1, has_missed=True, is_warned=True)
+        edge = state.has_edge or not math.isfinite(value)
+        return state.but(radius=radius, failures=0, missing=state.missing + 1, has_missed=True, has_edge=edge, is_warned=True)
     margin = CONSTANTS.noise_margin * state.noise
     fallen, square = state.merit - value, belief.surprise(u, value, len(values))
     if reported is not None:

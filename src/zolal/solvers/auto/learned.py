@@ -27,11 +27,11 @@ def relearned(state: ModelledState) -> ModelledState:
     """In other units from time to time, where the values are clearly likelier in them and they are far from the present ones.
 
     Factors are powers of 2, so that points keep their bits. Not with outputs of a simulator, whose beliefs have the same frame, nor where f
-    has steps, on which it is flat by chance.
+    has steps, on which it is flat by chance, or a domain, at whose edge it is curved as nowhere else.
     """
     belief = state.belief
     assert belief is not None
-    if state.k < state.next_units or state.reported is not None or _has_steps(belief):
+    if state.k < state.next_units or state.reported is not None or state.has_edge or _has_steps(belief):
         return state
     state = state.but(next_units=math.ceil(CONSTANTS.relearning * state.k))
     powers, scales = _likeliest(belief)
