@@ -100,10 +100,11 @@ def _likeliest(belief: Quadratic) -> tuple[np.ndarray, Scales]:
             break
         best, share = found, 1.0 if found is best else LEADING
     price = 0.5 * math.log(len(offsets))  # of a free number, as Schwarz's criterion has it
-    matters = np.array([best.without(i) < best.worth - 2.0 * price for i in range(belief.dimension)])  # each adds a slope and a curvature
-    if not best.worth > first.worth + price * (np.count_nonzero(varies) - 1) or not matters.any():
+    is_clear = best.worth > first.worth + price * (np.count_nonzero(varies) - 1)
+    if not is_clear or np.ptp(best.powers[varies]) < CONSTANTS.apart:
         return none, belief.scales
-    return np.where(matters, best.powers, best.powers[matters].max()), best.scales
+    matters = np.array([best.without(i) < best.worth - 2.0 * price for i in range(belief.dimension)])  # each adds a slope and a curvature
+    return (np.where(matters, best.powers, best.powers[matters].max()), best.scales) if matters.any() else (none, belief.scales)
 
 
 def _alike(curvatures: np.ndarray) -> np.ndarray:
