@@ -53,6 +53,8 @@ class Constants:
     many: int = 30  # variables or values, with which to ask whether there is noise costs little
     repeats: int = 4  # values at the centre where two of them differ
 
+    clear: float = 1e-6  # of f: a fall by as much is clear, and small parts of it are none of rounding's
+    clear_doubts: float = 10.0  # what noise may have made of a fall: one by as many times as much is clear
     unconfirmed: float = 3.0  # times the steepest move so far: as much of a gradient counts as large
     noisy_looks: int = 3  # per variable, before noisy values say how large slopes are
     farthest: float = 1e3  # the radius, in units times sqrt(d), at which a flat objective is given up

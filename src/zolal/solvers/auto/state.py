@@ -16,8 +16,6 @@ from zolal.solvers.auto.reported import Reported
 from zolal.solvers.auto.terrain import Terrain
 from zolal.solvers.base import Candidate, State
 
-CLEAR = 1e-6  # of f: a fall whose small parts are none of rounding's
-
 
 class Trial(NamedTuple):
     """What was foretold of a step: how much f falls, the standard deviation of that, and the step's length."""
@@ -147,7 +145,8 @@ class ModelledState(State):
         """Whether f has fallen by much more than rounding or noise; what the first looks saw, maybe where f is huge, is no measure then."""
         if self.belief is None:
             return False
-        return self.fallen > max(CLEAR * max(abs(self.first_value), abs(self.belief.value)), 10.0 * self.doubt)
+        rounding = CONSTANTS.clear * max(abs(self.first_value), abs(self.belief.value))
+        return self.fallen > max(rounding, CONSTANTS.clear_doubts * self.doubt)
 
     @property
     def merit(self) -> float:
