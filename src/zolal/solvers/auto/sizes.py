@@ -40,7 +40,8 @@ def _here(state: ModelledState) -> float:
         return min(norm(belief.gradient) / state.typical_unit, _most(state))
     gradient, covariance = belief.gradient, belief.covariance * belief.repeats.student_factor**2
     spread = 2.0 * float(np.vdot(covariance, covariance)) + 4.0 * float(gradient @ (covariance @ gradient))  # the variance of |g|^2
-    here = float(gradient @ gradient) - float(covariance.trace()) - CONSTANTS.certain * math.sqrt(spread)
+    sure = CONSTANTS.certain * math.sqrt(max(spread, 0.0))  # of which rounding may leave less than nothing
+    here = float(gradient @ gradient) - float(covariance.trace()) - sure
     return max(math.sqrt(max(here, 0.0)), _along(state)) / state.typical_unit
 
 

@@ -112,3 +112,11 @@ def test_slopes_where_f_is_huge_do_not_loosen_what_is_small():
     fallen = replace(state, first_value=state.belief.value + 1.0)
     assert largest_gradient(fallen) == pytest.approx(CONSTANTS.unconfirmed * 2.0)
     assert largest_gradient(state) == 1e12  # at a start that is the best point they are all there is
+
+
+def test_a_covariance_that_rounding_has_spoilt_is_no_error():
+    """Seen with a noisy sphere of ten variables, where everything is known."""
+    belief = state_after(20).belief.repeated(np.zeros(D), np.array([1.0, 1.1, 1.2]))
+    belief.__dict__["covariance"] = -1e-3 * np.eye(D)
+    belief.__dict__["gradient"] = np.ones(D)
+    assert largest_gradient(replace(state_after(20), belief=belief)) > 0.0
