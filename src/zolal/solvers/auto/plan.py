@@ -94,7 +94,10 @@ class Here:
         sure *= math.sqrt(max(surprise, 1.0))
 
         def slope(gradient: np.ndarray, covariance: np.ndarray, measured: bool = False) -> Slope:
-            gradient = gradient if across is None else across.completed(gradient)
+            if across is not None:
+                gradient = across.completed(gradient)
+            elif measured and active is not None:
+                gradient = active.with_across(gradient, belief.gradient)
             way = _Way.down(terrain, rows, u, gradient, radius)
             if reported is not None:
                 covariance = covariance + reported.doubt(way.multipliers[-len(reported.beliefs) :], measured)
@@ -224,6 +227,11 @@ class _Active:
     @cached_property
     def _always_spanned(self) -> np.ndarray:
         return spanned(self.normals[self.always])
+
+    def with_across(self, gradient: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """A gradient with what another one has across the equalities and fixed variables."""
+        always = self._always_spanned
+        return gradient + (always @ (other - gradient)) @ always if len(always) else gradient
 
     def span(self, chosen: np.ndarray) -> np.ndarray:
         """Orthonormal rows that span the chosen normals; those of bounds are orthonormal by themselves."""

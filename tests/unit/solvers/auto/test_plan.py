@@ -12,6 +12,7 @@ from zolal.solvers.auto.factor import Scales
 from zolal.solvers.auto.likelihood import Repeats
 from zolal.solvers.auto.plan import Here, Slope, looked_at, multiplier_errors, seen_again
 from zolal.solvers.auto.quadratic import Quadratic
+from zolal.solvers.auto.step import Model, Stepper
 from zolal.solvers.auto.terrain import Terrain
 
 D = 5
@@ -319,3 +320,20 @@ def test_under_noise_and_for_what_values_alone_say_nothing_is_added():
     noisy = Here.at(terrain, terrain.rows(x), belief_at(x, np.ones(D), noise=0.1, directions=np.eye(D)[:2]), 0.1, surprise=100.0)
     exact = Here.at(terrain, terrain.rows(x), belief_at(x, np.ones(D), directions=np.eye(D)[:2]), 0.1, surprise=100.0)
     assert noisy.believed.unexplored == noisy.measured.unexplored == exact.measured.unexplored == 0.0
+
+
+def test_along_a_curved_equality_what_was_measured_foretells_the_values_together_with_the_curvature():
+    """f = (angle - 0.02)^2 on a circle: how f bends along it is told by values on it once, not by slopes across it and curvature again."""
+    angles = np.array([0.05, -0.04, 0.1, -0.08])
+    points = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    centre = np.array([1.0, 0.0])
+    belief = Quadratic.start(centre, 4e-4, 0.1)
+    for angle, point in zip(angles, points, strict=True):
+        belief = belief.told(point, np.array([(angle - 0.02) ** 2]))
+    belief = belief.fitted()
+    terrain = terrain_of(centre, [SPHERE])
+    rows = terrain.rows(centre)
+    here = Here.at(terrain, rows, belief, 0.1)
+    assert here.slope is here.measured
+    step = Stepper(terrain).minimiser(Model(centre, here.slope.gradient, belief.hessian), rows, 0.1, np.zeros((2, 2)))
+    assert np.arctan2(step.point[1], step.point[0]) == pytest.approx(0.02, rel=0.05)

@@ -120,7 +120,7 @@ def test_a_run_that_goes_on_with_more_budget_is_the_run_made_at_once(tmp_path, m
     zolal.minimize(fun, np.full(D, 0.4), maxfev=stop, checkpoint=tmp_path, **given)
     resumed = zolal.minimize(fun, np.full(D, 0.4), maxfev=150, checkpoint=tmp_path, resume=True, **given)
     check_same(resumed, made_at_once(make, maxfev=150, tol=1e-7))
-    assert resumed.nfev > 25
+    assert resumed.nfev > 20  # so the stops at 3 and 17 do interrupt it
 
 
 @pytest.mark.parametrize("make", OBJECTIVES.values(), ids=OBJECTIVES.keys())
