@@ -33,6 +33,11 @@ class Repeats(NamedTuple):
         return 1.0 + (z**2 + 1.0) / (4.0 * n) + (5.0 * z**4 + 16.0 * z**2 + 3.0) / (96.0 * n**2) if n else 1.0
 
     @property
+    def most_noise(self) -> float:
+        """What the standard deviation of one value hardly exceeds, whatever a model makes of values elsewhere."""
+        return self.student_factor * math.sqrt(self.square / self.number) if self.number else math.inf
+
+    @property
     def trusted(self) -> "Repeats":
         """As they count beside a model, which takes what it misses for noise and would outvote them by its many values."""
         return Repeats(CONSTANTS.repeat_trust * self.square, CONSTANTS.repeat_trust * self.number)

@@ -20,7 +20,7 @@ from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import norm
 from zolal.solvers.auto.judge import judged, repeated
 from zolal.solvers.auto.learned import relearned
-from zolal.solvers.auto.plan import SAME_STEP, Here, is_among, looked_at, seen_again
+from zolal.solvers.auto.plan import SAME_PLACE, SAME_STEP, Here, is_among, looked_at, seen_again
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.reported import Reported
 from zolal.solvers.auto.scale import units
@@ -292,6 +292,8 @@ class Modelled(Solver[ModelledState]):
             here = replace(here, rows=state.rows)
         seen = belief.points if state.is_exact else None
         point = looked_at(terrain, here, covariance, fresh, self._reach(state), state.is_exact, seen)
+        if point is not None and not belief.is_exact and is_among(point, belief.points, SAME_PLACE * norm(point - here.centre)):
+            point = seen_again(belief, covariance, fresh)  # where bounds lead all looks to one place, more values there tell little
         return None if point is None else state.but(asked=point, trial=None)
 
     def _any_look(self, state: ModelledState, terrain: Terrain, here: Here) -> ModelledState | None:

@@ -23,6 +23,7 @@ LOOSE = 1e-10  # the violation up to which a look is feasible
 TOUCHING = 1e-8  # in units of the radius: what lies so near to a bound is at it
 SAME_STEP = 0.01  # of its length: a step so near to a known point is the one that led there
 SAME_LOOK = 0.3  # of the reach: a look so near to an old one says little that the old one has not
+SAME_PLACE = 0.05  # of its way: a noisy look so near to an old one is one more value there
 
 
 class Slope(NamedTuple):

@@ -156,9 +156,12 @@ class ModelledState(State):
 
     @property
     def noise(self) -> float:
-        """The standard deviation of the merit of one evaluation, 0 where nothing is noisy."""
+        """The standard deviation of the merit of one evaluation, 0 where nothing is noisy.
+
+        The belief takes what it misses for noise; a value that lies above another by more than repeats allow is none of the noise's doing.
+        """
         assert self.belief is not None
-        own = 0.0 if self.belief.is_exact else self.belief.noise
+        own = 0.0 if self.belief.is_exact else min(self.belief.noise, self.belief.repeats.most_noise)
         return own if self.reported is None else math.hypot(own, norm(self.reported.prices * self.reported.noises))
 
     @property

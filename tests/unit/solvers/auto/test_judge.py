@@ -12,6 +12,7 @@ import zolal
 from zolal import Problem, Status
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.judge import judged, repeated
+from zolal.solvers.auto.likelihood import Repeats
 from zolal.solvers.auto.modelled import Modelled
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.state import Trial
@@ -195,6 +196,15 @@ def test_noise_relaxes_the_judge():
     state = state_with(Trial(0.01, 0.01, 0.3), noise=0.1)
     assert_array_equal(judged(state, STEP, one(state.belief.value + 0.05)).belief.centre, STEP)
     assert_array_equal(judged(state, STEP, one(state.belief.value + 0.6)).belief.centre, np.zeros(2))
+
+
+def test_what_a_belief_misses_is_not_noise_where_repeats_say_otherwise():
+    """The belief's noise is a fiftieth and more; three repeats say a thousandth, and a step that leads up by a fiftieth is refused."""
+    state = state_with(Trial(0.01, 0.01, 0.3), noise=0.1)
+    sure = replace(state, belief=state.belief.but(repeats=Repeats(3 * 0.001**2, 3)))
+    assert sure.belief.noise > 0.02
+    assert sure.noise == pytest.approx(0.001 * Repeats(1.0, 3).student_factor)
+    assert_array_equal(judged(sure, STEP, one(sure.belief.value + 0.02)).belief.centre, np.zeros(2))
 
 
 def test_a_look_under_noise_has_to_be_clearly_better():

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 from regression import belief_of
 
 from zolal import Problem
+from zolal.sets import Box
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.likelihood import Repeats
 from zolal.solvers.auto.modelled import Modelled
@@ -57,3 +58,17 @@ def test_a_look_beside_a_known_point_goes_less_far():
     here = Here.at(terrain, terrain.rows(belief.centre), belief, 1.0)
     ways = [looked_at(terrain, here, covariance, axis, 1.0, False, np.array(seen)) for seen in ([[5.0, 0.0]], [[0.9, 0.1]])]
     assert_allclose(np.linalg.norm(ways, axis=1), [1.0, 0.25])
+
+
+@pytest.mark.parametrize(("beside", "again"), [([-1.0, 0.3], False), ([-1.0, 0.0], True)])
+def test_a_noisy_look_that_bounds_lead_to_a_known_place_goes_to_where_a_value_says_most(beside, again):
+    """All looks along x_0 end at its bound; where that end has many values, one at the start says more than another there."""
+    rng = np.random.default_rng(0)
+    problem = Problem(lambda x: 0.0, D, region=Box([-1.0, -0.5], [0.0, 0.5]))  # as wide as its units
+    points = np.array([[0.0, 0.0], [0.0, 0.4], [0.0, -0.4], beside])
+    values = points[:, 0] + 0.01 * rng.standard_normal(4)
+    belief = belief_of(points, values, repeats=Repeats(0.001, 4), length=3.0).but(weights=np.array([1.0, 100.0, 100.0, 50.0]))
+    state = replace(Modelled().init(problem, np.zeros(D), 0), belief=belief, radius=2.0, last_length=1.0)
+    here = Here.at(state.terrain, state.terrain.rows(belief.centre), belief, state.radius)
+    asked = Modelled()._look(state, state.terrain, here, np.diag([1.0, 1e-9])).asked
+    assert_allclose(asked, [0.0, 0.0] if again else [-1.0, 0.0], atol=1e-3)
