@@ -57,7 +57,7 @@ def certified(state: ModelledState, terrain: Terrain, values: np.ndarray | None)
     if values is not None:
         pairs, columns = across_equalities(state, terrain, found, len(values) // 2), values.reshape(len(values), -1).T
         across, others = pairs.seen(columns[0], belief.noise), [pairs.seen(column, 0.0) for column in columns[1:]]
-    knows_rows = found is belief.centre and state.measured is found and reported is None
+    knows_rows, belief = found is belief.centre and state.measured is found and reported is None, belief.wary
     if found is not belief.centre:
         belief, reported = belief.seen_from(found, belief.length), None if reported is None else reported.seen_from(found)
     terrain = terrain if reported is None else terrain.with_outputs(_completed(reported.rows(), others))

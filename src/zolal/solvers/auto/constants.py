@@ -16,7 +16,7 @@ class Constants:
     first_axes: float = 1.0  # s_d in units of s_H before anything is known
     prior_spread: float = 5.0  # of the logarithms of s_H, s_h, s_d and s_3 about these: a factor of 150
     search_share: float = 0.125  # the part of the values that is new when scales are looked for again
-    modest: float = 2.0  # of log-likelihood, by which forecasts that were too modest ask for other scales at once
+    ruled_out: float = 2.0  # of log-likelihood: by which scales that are less likely than others are ruled out
     search_points: int = 300  # the most values, near and far, by which scales are judged
     near: float = 2.0  # radii: with noise, how near all values are kept
     repeat_trust: int = 8  # values that one repeated value counts for where the noise is estimated

@@ -38,7 +38,8 @@ def model(state: ModelledState, here: Here) -> Model:
     assert state.belief is not None
     if state.is_aimless:
         return Model(here.centre, 0.0 * here.centre, np.zeros_like(state.belief.hessian))
-    return Model(here.centre, here.slope.gradient, state.belief.hessian)
+    tilt = here.slope.tilt
+    return Model(here.centre, here.slope.gradient, state.belief.hessian if tilt is None else state.belief.hessian_beside(tilt))
 
 
 def stepped(state: ModelledState, terrain: Terrain, model: Model, rows: Linearization, radius: float) -> Stepped:

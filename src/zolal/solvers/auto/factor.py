@@ -243,6 +243,31 @@ class Factor:
         """K^-1 (F - v)."""
         return self.solved_back(self._whitened)
 
+    def shares(self, direction: np.ndarray) -> np.ndarray:
+        """What each value gives to the slope along a direction: K_v^-1 A t, where K_v^-1 = K^-1 - K^-1 1 1^T K^-1/(1.K^-1 1)."""
+        return self.solved_back(self.columns @ direction - self.ones_solved * (float(self.with_ones @ direction) / self.ones_square))
+
+    def hessian(self, scales: Scales, tilt: np.ndarray | None = None) -> np.ndarray:
+        """The mean of the Hessian at the centre. tilt: s, where the prior of slopes is taken back; alpha is then less by K_v^-1 A s."""
+        alpha = self.alpha if tilt is None else self.alpha - self.shares(tilt)
+        hessian: np.ndarray = self.offsets.T @ (alpha[:, None] * self.offsets)
+        hessian *= scales.curvature**2
+        hessian.reshape(-1)[:: len(hessian) + 1] += self._axes_curvature(scales, alpha)
+        return hessian
+
+    def slope_at(self, scales: Scales, a: np.ndarray) -> np.ndarray:
+        """The mean of the gradient at another point: sum_i alpha_i dk(a, a_i)/da, without what is beyond fourth order."""
+        third, along, squares = scales.third**2, self.offsets @ a, self.offset_squares.sum(axis=1)
+        radial = CONSTANTS.radial * third * squares
+        weights = 1.0 + along * (scales.curvature**2 + third * along * (3.0 + 4.0 * along)) + radial * float(a @ a)
+        outward = self._axes_curvature(scales, self.alpha) + 2.0 * float(self.alpha @ (radial * along))
+        return self.offsets.T @ (self.alpha * weights) + outward * a
+
+    def _axes_curvature(self, scales: Scales, alpha: np.ndarray) -> np.ndarray:
+        """What all directions share and what each axis has of its own."""
+        along = 0.5 * (alpha @ self.offset_squares)
+        return scales.common**2 * float(along.sum()) + scales.axes**2 * along
+
     def solved(self, right: np.ndarray) -> np.ndarray:
         """L^-1 right."""
         return solved_by(self.arrays[0], right)

@@ -60,7 +60,7 @@ def are_modest(missed: float, number: int) -> bool:
     if missed >= number:
         return False
     mean = max(missed / number, 1e-300)
-    return 0.5 * number * (mean - 1.0 - math.log(mean)) > CONSTANTS.modest
+    return 0.5 * number * (mean - 1.0 - math.log(mean)) > CONSTANTS.ruled_out
 
 
 @final
@@ -216,6 +216,17 @@ class Likelihood:
                 return scales
             scales = best
         return scales
+
+    def largest(self, scales: Scales) -> Scales:
+        """With the largest s_3, and the largest s_H and s_d, that are not clearly less likely, each by itself, by factors of 2."""
+        least, found = self(scales) - CONSTANTS.ruled_out, scales
+        for names in (("third",), ("curvature", "axes")):
+            for move in range(1, CONSTANTS.search_moves):
+                larger = {name: 2.0**move * getattr(scales, name) for name in names}
+                if self(scales._replace(**larger)) < least:
+                    break
+                found = found._replace(**larger)
+        return found
 
     def _neighbours(self, scales: Scales) -> list[Scales]:
         found = [Scales._make((*scales[:i], scales[i] * factor, *scales[i + 1 :])) for i in SHAPES for factor in (0.5, 2.0)]

@@ -298,7 +298,11 @@ class Modelled(Solver[ModelledState]):
 
     def _any_look(self, state: ModelledState, terrain: Terrain, here: Here) -> ModelledState | None:
         """A look at what one acts on, else at what a certificate answers for."""
-        return self._look(state, terrain, here) or self._look(state, terrain, here, here.said.covariance)
+        look = self._look(state, terrain, here) or self._look(state, terrain, here, here.said.covariance)
+        if look is not None or state.is_exact:
+            return look
+        _, wary = self._wary(state)
+        return self._look(state, terrain, wary, wary.said.covariance)
 
     def _reach(self, state: ModelledState) -> float:
         """How far a look goes: half of what the next step may go; with noise as far as says most of the slope; with a grain the longer."""
@@ -311,15 +315,25 @@ class Modelled(Solver[ModelledState]):
 
     def is_converged(self, state: ModelledState, tol: float) -> bool:
         """Asked last is what a long step might gain, since it takes calls of the constraints."""
-        is_within = state.residual <= tol
-        if not is_within or state.is_stuck:  # where there is no way to go, no step gains
-            return is_within
+        if state.residual > tol:
+            return False
+        state, here = self._wary(state)
+        if state.residual > tol:
+            return False
+        if state.is_stuck:  # where there is no way to go, no step gains
+            return True
         if state.belief is None or course.lowest(state) is not state.belief.centre:
             return False
-        terrain = state.terrain
         with one_thread():
-            here = course.here(state, terrain, state.gradient_size * state.typical_unit)
-            return course.hope(state, terrain, course.model(state, here), here.rows) <= tol**2 * state.extent
+            return course.hope(state, state.terrain, course.model(state, here), here.rows) <= tol**2 * state.extent
+
+    def _wary(self, state: ModelledState) -> tuple[ModelledState, Here]:
+        """As it would be where f is as uneven as the values leave open."""
+        assert state.belief is not None
+        with one_thread():
+            state = state.but(belief=state.belief.wary)
+            here = course.here(state, state.terrain, state.gradient_size * state.typical_unit)
+            return self._measured(state, here), here
 
     def ending(self, state: ModelledState) -> Status | None:
         """Where no evaluation can help: no step of any size matters to f, or none that is longer than rounding improves it, or all do."""

@@ -30,7 +30,8 @@ class Slope(NamedTuple):
     """A gradient at the centre and its covariance along what is free there.
 
     error: the root of the trace of the covariance. stationarity: the length of the projected gradient. multipliers: of the rows. Not free
-    are equalities, and the active bounds and rows that surely hold x back. unexplored: what surprises add to the square of the error.
+    are equalities, and the active bounds and rows that surely hold x back. unexplored: what surprises add to the square of the error. tilt:
+    by which the curvature beside a measured gradient differs from the believed one; None for a believed gradient.
     """
 
     gradient: np.ndarray
@@ -39,6 +40,7 @@ class Slope(NamedTuple):
     stationarity: float
     multipliers: np.ndarray
     unexplored: float = 0.0
+    tilt: np.ndarray | None = None
 
     @property
     def is_ignorant(self) -> bool:
@@ -94,11 +96,10 @@ class Here:
         sure = CONSTANTS.pressed * (1.0 + 2.0 / max(len(belief.values) - 1, 1))  # few values do not even tell their own spread
         sure *= math.sqrt(max(surprise, 1.0))
 
-        def slope(gradient: np.ndarray, covariance: np.ndarray, measured: bool = False) -> Slope:
+        def slope(gradient: np.ndarray, covariance: np.ndarray, tilt: np.ndarray | None = None) -> Slope:
+            measured = tilt is not None
             if across is not None:
                 gradient = across.completed(gradient)
-            elif measured and active is not None:
-                gradient = active.with_across(gradient, belief.gradient)
             way = _Way.down(terrain, rows, u, gradient, radius)
             if reported is not None:
                 covariance = covariance + reported.doubt(way.multipliers[-len(reported.beliefs) :], measured)
@@ -107,11 +108,13 @@ class Here:
             error = math.sqrt(max(float(covariance.trace()), 0.0))
             counted = belief.is_exact and not measured and reported is None
             unexplored = _unexplored(covariance, belief.prior_variance, surprise) if counted else 0.0
-            return Slope(gradient, covariance, error, way.stationarity, way.multipliers, unexplored)
+            return Slope(gradient, covariance, error, way.stationarity, way.multipliers, unexplored, tilt)
 
         believed = slope(belief.gradient, belief.covariance)
         is_near = believed.stationarity + believed.error <= CONSTANTS.small * largest
-        return cls(u, rows, largest, believed, slope(*belief.measured, measured=True) if is_near else None)
+        if not is_near:
+            return cls(u, rows, largest, believed, None)
+        return cls(u, rows, largest, believed, slope(*belief.measured_along(None if active is None else active.always_spanned)))
 
     @property
     def slope(self) -> Slope:
@@ -213,7 +216,7 @@ class _Active:
             return np.maximum(covariance.diagonal()[self.at_bounds], 0.0)
         within = self.normals
         if any_always:
-            always = self._always_spanned
+            always = self.always_spanned
             within = within - (within @ always.T) @ always
             lengths = np.linalg.norm(within, axis=1)
             within = np.where(lengths > 1e-9, 1.0, 0.0)[:, None] * within / np.maximum(lengths, 1e-300)[:, None]
@@ -226,19 +229,14 @@ class _Active:
         return np.concatenate([own, self.fixed[self.at_bounds]]) if self.has_bounds else own
 
     @cached_property
-    def _always_spanned(self) -> np.ndarray:
+    def always_spanned(self) -> np.ndarray:
         return spanned(self.normals[self.always])
-
-    def with_across(self, gradient: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """A gradient with what another one has across the equalities and fixed variables."""
-        always = self._always_spanned
-        return gradient + (always @ (other - gradient)) @ always if len(always) else gradient
 
     def span(self, chosen: np.ndarray) -> np.ndarray:
         """Orthonormal rows that span the chosen normals; those of bounds are orthonormal by themselves."""
         if not self.has_rows:
             return self.normals[chosen]
-        return self._always_spanned if chosen is self.always or (chosen == self.always).all() else spanned(self.normals[chosen])
+        return self.always_spanned if chosen is self.always or (chosen == self.always).all() else spanned(self.normals[chosen])
 
 
 def multiplier_errors(

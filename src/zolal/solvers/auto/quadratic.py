@@ -135,20 +135,11 @@ class Quadratic:
         Curvature, third order and noise keep their absolute sizes; slopes have the size that the belief foretells for the centre.
         """
         d = self.dimension
-        slope = self._slope_at((centre - self.centre) / self.length)
+        slope = self._factor.slope_at(self.scales, (centre - self.centre) / self.length) / self.length
         expected = float(slope @ slope) + float(self.covariance.trace())
         amplitude = max(expected / d, 1e-300) * length**2
         ratio = min(max(self.amplitude / amplitude, 1e-4), 1e4)
         return self.scales.stretched(length / self.length, ratio), ratio
-
-    def _slope_at(self, a: np.ndarray) -> np.ndarray:
-        """The mean of the gradient at another point, per unit of u: sum_i alpha_i dk(a, a_i)/da, without what is beyond fourth order."""
-        factor, third = self._factor, self.scales.third**2
-        along, squares = self._offsets @ a, factor.offset_squares.sum(axis=1)
-        radial = CONSTANTS.radial * third * squares
-        weights = 1.0 + along * (self.scales.curvature**2 + third * along * (3.0 + 4.0 * along)) + radial * float(a @ a)
-        outward = self._axes_curvature + 2.0 * float(factor.alpha @ (radial * along))
-        return (self._offsets.T @ (factor.alpha * weights) + outward * a) / self.length
 
     def _worth_keeping(self, centre: np.ndarray, length: float) -> np.ndarray:
         """Which values stay: the nearest ones that a quadratic needs; with noise twice as many, and all that are about as near as steps go.
@@ -218,6 +209,11 @@ class Quadratic:
             return start
         return start.but(scales=start.likelihood().climbed(start.scales))
 
+    @cached_property
+    def wary(self) -> "Quadratic":
+        """With noise, f as uneven as the values leave open: what a claim has to answer for."""
+        return self if self.is_exact else self.but(scales=self.likelihood(len(self.values)).largest(self.scales))
+
     def likelihood(self, most: int = CONSTANTS.search_points) -> Likelihood:
         """Of scales, by some of the values, near and far."""
         number, some = len(self.values), np.arange(len(self.values))
@@ -284,27 +280,21 @@ class Quadratic:
     @cached_property
     def measured(self) -> tuple[np.ndarray, np.ndarray]:
         """The gradient at the centre and its covariance by the values alone, per unit of u."""
-        return self._alone.gradient / self.length, self._alone.covariance * self.prior_variance
+        return self.measured_along(None)[:2]
 
-    @cached_property
-    def _alone(self) -> Measured:
-        return Measured.of(self._factor)
+    def measured_along(self, across: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The same, but across some orthonormal rows, which no value has left, the believed one; and the tilt that makes the difference."""
+        alone = Measured.of(self._factor, across)
+        return alone.gradient / self.length, alone.covariance * self.prior_variance, alone.tilt
 
     @cached_property
     def hessian(self) -> np.ndarray:
         """The mean of the Hessian, per square unit of u."""
-        a, alpha = self._offsets, self._factor.alpha
-        hessian: np.ndarray = a.T @ (alpha[:, None] * a)
-        hessian *= self.scales.curvature**2
-        hessian.reshape(-1)[:: len(hessian) + 1] += self._axes_curvature
-        hessian /= self.length**2
-        return hessian
+        return self._factor.hessian(self.scales) / self.length**2
 
-    @property
-    def _axes_curvature(self) -> np.ndarray:
-        """What all directions share and what each axis has of its own, per square length."""
-        along = 0.5 * (self._factor.alpha @ self._factor.offset_squares)
-        return self.scales.common**2 * float(along.sum()) + self.scales.axes**2 * along
+    def hessian_beside(self, tilt: np.ndarray) -> np.ndarray:
+        """That which goes with a measured gradient: what slopes have taken over from the prior, curvature no longer has to explain."""
+        return self._factor.hessian(self.scales, tilt) / self.length**2
 
     def foretold(self, point: np.ndarray) -> Foretold:
         """What is believed of f(point) - f(centre), the fifth-order error at the point included."""
@@ -329,9 +319,7 @@ class Quadratic:
 
         That slope is a sum of b_i F_i, whose noise is rho sum_i b_i^2/w_i; one more value takes b_i^2/(w_i (w_i + 1)) away.
         """
-        factor = self._factor
-        shares = factor.solved_back(factor.columns @ direction - factor.ones_solved * float(self._alone.mixed @ direction))
-        return int(np.argmax(shares**2 / (self.weights * (self.weights + 1.0))))
+        return int(np.argmax(self._factor.shares(direction) ** 2 / (self.weights * (self.weights + 1.0))))
 
     def best_radius(self) -> float:
         """The distance at which a value says most of the slope.

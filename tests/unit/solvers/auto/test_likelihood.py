@@ -76,6 +76,23 @@ def test_the_climb_ends_where_no_neighbour_is_likelier():
         assert likelihood(near) <= likelihood(end)
 
 
+def test_the_largest_scales_are_as_uneven_as_the_values_leave_open():
+    """One factor of 2 more is ruled out, of the third order and of the curvature; a straight f with many values leaves little open."""
+    rng = np.random.default_rng(2)
+    for n, most in ((12, 1.0), (60, 1e-3)):
+        offsets = rng.standard_normal((n, 3))
+        values = offsets @ np.ones(3) + 1e-3 * rng.standard_normal(n)
+        likelihood = Likelihood(offsets, values, np.ones(n), Repeats(4e-6, 4), 1e-12)
+        likeliest = likelihood.climbed(Scales.first(3, 1e-6))
+        least, found = likelihood(likeliest) - CONSTANTS.ruled_out, likelihood.largest(likeliest)
+        for factor, is_left_open in ((1.0, True), (2.0, False)):
+            rougher = likeliest._replace(third=factor * found.third)
+            bent = likeliest._replace(curvature=factor * found.curvature, axes=factor * found.axes)
+            assert (likelihood(rougher) >= least) == (likelihood(bent) >= least) == is_left_open
+        assert (found.noise, found.common) == (likeliest.noise, likeliest.common)
+        assert likeliest.third < found.third < most
+
+
 def test_curvature_and_third_order_terms_are_told_apart_from_none():
     rng = np.random.default_rng(2)
     offsets = rng.standard_normal((30, 2))

@@ -37,13 +37,35 @@ def test_values_say_what_regression_without_a_prior_of_slopes_says(d, n, repeats
     assert_allclose(belief.measured[1], belief.amplitude * naive.inverse[g, g] / 0.5**2, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize(("d", "n"), [(1, 9), (3, 30), (5, 40)])
+def test_curvature_beside_a_measured_gradient_is_that_of_the_same_regression(d, n):
+    belief = belief_of(*some(d, n), weights=weighed(n))
+    _, _, tilt = belief.measured_along(None)
+    assert_allclose(belief.hessian_beside(tilt), regression_of(belief).hessian(d) / 0.5**2, rtol=1e-5, atol=1e-6)
+    assert np.abs(belief.hessian_beside(tilt) - belief.hessian).max() > 1e-3
+
+
+@pytest.mark.parametrize("across", [[0], [0, 2]])
+def test_across_rows_the_prior_of_slopes_stays(across):
+    d, free = 4, np.setdiff1d(np.arange(4), across)
+    belief, prior = belief_of(*some(d, 30)), np.full(d, NO_PRIOR)
+    prior[across] = 1.0
+    naive = regression_of(belief, slopes=prior)
+    gradient, covariance, tilt = belief.measured_along(np.eye(d)[across])
+    assert_allclose(gradient, naive.mean[1 : d + 1] / 0.5, rtol=1e-5, atol=1e-6)
+    assert_allclose(belief.hessian_beside(tilt), naive.hessian(d) / 0.5**2, rtol=1e-5, atol=1e-6)
+    along = naive.inverse[1 : d + 1, 1 : d + 1][np.ix_(free, free)]
+    assert_allclose(covariance[np.ix_(free, free)], belief.amplitude * along / 0.5**2, rtol=1e-5, atol=1e-6)
+    assert_allclose(covariance[across], 0.0, atol=1e-12)
+
+
 @pytest.mark.parametrize("repeats", [Repeats(), Repeats(0.03, 3)])
 def test_the_prior_of_slopes_is_taken_back(repeats):
     """Along what no value has seen nothing is known; along the rest it is as if that were not there."""
     points, values = some(4, 40)
     points[:, 3] = points[0, 3]
     belief = belief_of(points, values, repeats=repeats)
-    found, naive = belief._alone, regression_of(belief, slopes=1.0 / UNMEASURED)
+    found, naive = Measured.of(belief._factor), regression_of(belief, slopes=1.0 / UNMEASURED)
     assert found.covariance[3, 3] == pytest.approx(1.0 / UNMEASURED, rel=1e-4)
     assert_allclose(found.covariance[:3, :3], naive.inverse[1:4, 1:4], rtol=1e-5, atol=1e-8)
     assert_allclose(found.gradient[:3], naive.mean[1:4], rtol=1e-5, atol=1e-7)
@@ -73,7 +95,7 @@ def test_looks_of_one_length_do_not_tell_slopes_from_third_order_and_looks_of_tw
     for lengths, least, most in (((1.0,), 1.0, np.inf), ((1.0, 0.5), 0.0, 0.1)):
         points = sphere(3, 400, lengths)
         belief = belief_of(points, points[:, 0], scales=Scales(0.7, third, 1e-3, 3.6), length=1.0)
-        found = np.linalg.eigvalsh(belief._alone.covariance) / (CONSTANTS.radial * third**2)
+        found = np.linalg.eigvalsh(Measured.of(belief._factor).covariance) / (CONSTANTS.radial * third**2)
         assert least <= found.min()
         assert found.max() <= most
 
@@ -164,7 +186,7 @@ def test_errors_on_draws_from_the_prior_are_as_large_as_stated(d):
     squares, draws, scales = [], 300, Scales(0.5, 0.05, 0.01, 1.5 * np.sqrt(d))
     points = sphere(d, 12 * d, (1.0, 0.5))
     belief = belief_of(points, points[:, 0], scales=scales, length=1.0)
-    found = belief._alone
+    found = Measured.of(belief._factor)
     lower = np.tril(belief._factor.lower)
     root = np.linalg.cholesky(lower @ lower.T - points @ points.T)
     rng, slope = np.random.default_rng([d, 1]), 100.0 * np.ones(d)  # far larger than the prior has it

@@ -57,7 +57,8 @@ def test_what_an_equality_holds_is_not_counted():
     terrain, belief = terrain_of(x, [TOTAL]), belief_at(x, gradient, noise=1e-4)
     along = np.eye(D) - np.full((D, D), 1.0 / D)
     here = Here.at(terrain, terrain.rows(x), belief, 0.1)
-    for slope, covariance in zip(both(here), (belief.covariance, belief.measured[1]), strict=True):
+    measured = belief.measured_along(np.full((1, D), D**-0.5))[1]  # where nobody has left the equality
+    for slope, covariance in zip(both(here), (belief.covariance, measured), strict=True):
         assert slope.stationarity == pytest.approx(np.linalg.norm(along @ gradient), rel=1e-3)
         assert slope.multipliers[0] == pytest.approx(-gradient.mean(), rel=1e-3)
         assert_allclose(slope.covariance, along @ covariance @ along, rtol=1e-9, atol=1e-9 * np.trace(covariance))
@@ -335,5 +336,7 @@ def test_along_a_curved_equality_what_was_measured_foretells_the_values_together
     rows = terrain.rows(centre)
     here = Here.at(terrain, rows, belief, 0.1)
     assert here.slope is here.measured
-    step = Stepper(terrain).minimiser(Model(centre, here.slope.gradient, belief.hessian), rows, 0.1, np.zeros((2, 2)))
+    step = Stepper(terrain).minimiser(
+        Model(centre, here.slope.gradient, belief.hessian_beside(here.slope.tilt)), rows, 0.1, np.zeros((2, 2))
+    )
     assert np.arctan2(step.point[1], step.point[0]) == pytest.approx(0.02, rel=0.05)
