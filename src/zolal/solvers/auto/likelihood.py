@@ -214,6 +214,12 @@ class Likelihood:
             best = max(near, key=self.seen.__getitem__)
             if best == scales:
                 return scales
+            while True:  # on along the same way, which takes one factor a move
+                farther = Scales._make(b * b / a if a else b for a, b in zip(scales, best))
+                self._see([best, farther])
+                if not self.seen[farther] > self.seen[best]:
+                    break
+                scales, best = best, farther
             scales = best
         return scales
 
