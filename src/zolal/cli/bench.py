@@ -25,6 +25,7 @@ HELP = dict(
     problems="Names of problems of `cutest`, `more-wild` or `simulated`, with commas between: only these.",
     every="Only every so-manieth problem of `cutest`, `more-wild` or `simulated`.",
     methods="Names of methods of `cutest`, `more-wild` or `simulated`, with commas between: only these.",
+    noise="Noise levels of `cutest`, `more-wild` or `simulated`, with commas between: only these of 0,0.001,0.01.",
     seconds="The time limit of one run of `peers`, `cutest`, `more-wild` or `simulated`; 60 unless given.",
     letters="The first letters of the names of `cutest` and `simulated`; H-Z unless given. A-G are kept for acceptance.",
     case="Run one case of `scaling` by its number, print it, and store nothing.",
@@ -42,6 +43,7 @@ def bench(
     problems: str | None = None,
     every: int | None = None,
     methods: str | None = None,
+    noise: str | None = None,
     seconds: float | None = None,
     letters: str | None = None,
     case: int | None = None,
@@ -56,7 +58,7 @@ def bench(
         require(name == "scaling", "--case", "go with `zolal bench scaling`", name)
         _show_case(nonnegative_int("--case", case), quick)
         return
-    chosen = dict(largest=largest, problems=problems, every=every, methods=methods, seconds=seconds, letters=letters)
+    chosen = dict(largest=largest, problems=problems, every=every, methods=methods, noise=noise, seconds=seconds, letters=letters)
     choices = {option: value for option, value in chosen.items() if value is not None}
     for option, value in choices.items():
         _check(name, option, value)
@@ -130,6 +132,8 @@ def _narrowed(grid: Any, choices: dict[str, Any]) -> Any:
         elif option in ("problems", "methods"):
             field = "names" if option == "problems" else option
             grid = replace(grid, **{field: _listed(option, value, grid.methods if option == "methods" else None)})
+        elif option == "noise":
+            grid = replace(grid, levels=tuple(map(float, _listed(option, value, tuple(f"{level:g}" for level in grid.levels)))))
         else:
             grid = replace(grid, **{option: value})
     return grid
