@@ -215,7 +215,7 @@ class Likelihood:
             if best == scales:
                 return scales
             while True:  # on along the same way, which takes one factor a move
-                farther = Scales._make(b * b / a if a else b for a, b in zip(scales, best))
+                farther = Scales._make(new * new / old if old else new for old, new in zip(scales, best, strict=True))
                 self._see([best, farther])
                 if not self.seen[farther] > self.seen[best]:
                     break

@@ -23,6 +23,10 @@ LOOSE = 1e-10  # the violation up to which a look is feasible
 TOUCHING = 1e-8  # in units of the radius: what lies so near to a bound is at it
 SAME_STEP = 0.01  # of its length: a step so near to a known point is the one that led there
 SAME_LOOK = 0.3  # of the reach: a look so near to an old one says little that the old one has not
+NOISY = CONSTANTS.noisy_surprise_memory
+BY_CHANCE = CONSTANTS.noise_margin * math.sqrt(
+    2.0 * (1.0 - NOISY) / (1.0 + NOISY)
+)  # by which noise makes a surprise exceed 1: two deviations
 SAME_PLACE = 0.05  # of its way: a noisy look so near to an old one is one more value there
 
 
@@ -96,6 +100,8 @@ class Here:
         sure = CONSTANTS.pressed * (1.0 + 2.0 / max(len(belief.values) - 1, 1))  # few values do not even tell their own spread
         sure *= math.sqrt(max(surprise, 1.0))
 
+        by_chance = 0.0 if belief.is_exact else BY_CHANCE
+
         def slope(gradient: np.ndarray, covariance: np.ndarray, tilt: np.ndarray | None = None) -> Slope:
             measured = tilt is not None
             if across is not None:
@@ -106,8 +112,8 @@ class Here:
             if active is not None:
                 covariance = taken_out(covariance, active.held(gradient, way.multipliers, sure, covariance))
             error = math.sqrt(max(float(covariance.trace()), 0.0))
-            counted = belief.is_exact and not measured and reported is None
-            unexplored = _unexplored(covariance, belief.prior_variance, surprise) if counted else 0.0
+            counts = not measured and reported is None
+            unexplored = _unexplored(covariance, belief.prior_variance, surprise - 1.0 - by_chance) if counts else 0.0
             return Slope(gradient, covariance, error, way.stationarity, way.multipliers, unexplored, tilt)
 
         believed = slope(belief.gradient, belief.covariance)
@@ -127,14 +133,14 @@ class Here:
         return self.measured or self.believed
 
 
-def _unexplored(covariance: np.ndarray, prior_variance: float, surprise: float) -> float:
+def _unexplored(covariance: np.ndarray, prior_variance: float, excess: float) -> float:
     """What the squared error lacks along directions that nobody has looked along.
 
     Where one has looked, steps have made slopes small, and the prior, which knows of no choice, takes the others for as small. By as much
     as values missed their forecasts lately, slopes may be larger that the prior alone vouches for. There C has the eigenvalue A, so that
-    C^2/A is C; elsewhere it is next to nothing.
+    C^2/A is C; elsewhere it is next to nothing. excess: of the surprise, over what it is by chance.
     """
-    return (surprise - 1.0) * float(np.vdot(covariance, covariance / max(prior_variance, 1e-300))) if surprise > 1.0 else 0.0
+    return excess * float(np.vdot(covariance, covariance / max(prior_variance, 1e-300))) if excess > 0.0 else 0.0
 
 
 class _Way(NamedTuple):

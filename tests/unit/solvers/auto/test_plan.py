@@ -8,9 +8,10 @@ from scipy.stats import chi2
 from zolal import Constraint, Problem
 from zolal.problem import SlackForm
 from zolal.sets import Box, WholeSpace
+from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.factor import Scales
 from zolal.solvers.auto.likelihood import Repeats
-from zolal.solvers.auto.plan import Here, Slope, looked_at, multiplier_errors, seen_again
+from zolal.solvers.auto.plan import BY_CHANCE, Here, Slope, looked_at, multiplier_errors, seen_again
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.step import Model, Stepper
 from zolal.solvers.auto.terrain import Terrain
@@ -315,12 +316,28 @@ def test_where_all_is_known_surprises_make_nobody_ignorant():
     assert Here.at(terrain, terrain.rows(x), belief, 0.1, surprise=100.0).believed.unexplored < 1e-5 * belief.prior_variance
 
 
-def test_under_noise_and_for_what_values_alone_say_nothing_is_added():
+def test_under_noise_surprises_count_as_far_as_they_are_none_of_its_doing():
     x = np.zeros(D)
-    terrain = terrain_of(x)
-    noisy = Here.at(terrain, terrain.rows(x), belief_at(x, np.ones(D), noise=0.1, directions=np.eye(D)[:2]), 0.1, surprise=100.0)
-    exact = Here.at(terrain, terrain.rows(x), belief_at(x, np.ones(D), directions=np.eye(D)[:2]), 0.1, surprise=100.0)
-    assert noisy.believed.unexplored == noisy.measured.unexplored == exact.measured.unexplored == 0.0
+    terrain, belief = terrain_of(x), belief_at(x, np.ones(D), noise=0.1, directions=np.eye(D)[:2])
+    chance, surprising = (Here.at(terrain, terrain.rows(x), belief, 0.1, surprise=surprise).believed for surprise in (1.45, 9.0))
+    assert chance.unexplored == 0.0
+    doubt = np.sum(belief.covariance**2) / belief.prior_variance
+    assert surprising.unexplored == pytest.approx((8.0 - BY_CHANCE) * doubt, rel=1e-9)
+
+
+def test_a_noisy_surprise_exceeds_one_by_two_deviations_by_chance():
+    rng, mean, seen = np.random.default_rng(0), 1.0, []
+    for square in rng.standard_normal(200_000) ** 2:
+        mean = CONSTANTS.noisy_surprise_memory * mean + (1.0 - CONSTANTS.noisy_surprise_memory) * square
+        seen.append(mean)
+    assert pytest.approx(2.0 * np.std(seen), rel=0.05) == BY_CHANCE
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_for_what_values_alone_say_nothing_is_added(noise):
+    x = np.zeros(D)
+    terrain, belief = terrain_of(x), belief_at(x, np.ones(D), noise=noise, directions=np.eye(D)[:2])
+    assert Here.at(terrain, terrain.rows(x), belief, 0.1, surprise=100.0).measured.unexplored == 0.0
 
 
 def test_along_a_curved_equality_what_was_measured_foretells_the_values_together_with_the_curvature():
