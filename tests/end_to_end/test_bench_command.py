@@ -114,7 +114,7 @@ def test_dimensions_may_be_left_out(tmp_path, capsys):
 
 
 def test_problems_and_methods_are_chosen_by_name(tmp_path, capsys):
-    options = ("--problems", "MW07,MW08", "--methods", "auto,cobyla", "--noise", "0.001", "--seconds", "20", "--workers", "1")
+    options = ("--problems", "MW07,MW08", "--methods", "auto,cobyla", "--noise", "1e-3,0.001", "--seconds", "20", "--workers", "1")
     assert run("more-wild", "--quick", *options, "--out", str(tmp_path)) == 0
     runs = [given for function, given in kept(tmp_path / "more-wild") if function.endswith(":measure")]
     assert {(given["name"], given["method"], given["level"], given["seconds"]) for given in runs} == {
@@ -125,7 +125,7 @@ def test_problems_and_methods_are_chosen_by_name(tmp_path, capsys):
     assert "above every peer" in shown
     assert (tmp_path / "more-wild" / "more-wild-data.svg").exists()
     page = (tmp_path / "more-wild" / "index.html").read_text()
-    assert "--problems MW07,MW08 --methods auto,cobyla --noise 0.001 --seconds 20.0" in page
+    assert "--problems MW07,MW08 --methods auto,cobyla --noise 1e-3,0.001 --seconds 20.0" in page
 
 
 def test_constraints_of_a_simulator_are_shown(tmp_path, capsys):
@@ -167,6 +167,7 @@ def test_one_case_of_scaling_is_run_by_its_number(capsys, tmp_path, monkeypatch)
         (("more-wild", "--letters", "A-G"), "`--letters` must go with one of cutest, simulated, got 'more-wild'"),
         (("more-wild", "--methods", "auto,simplex"), "`--methods` must be some of auto, cobyqa"),
         (("more-wild", "--noise", "0.5"), "`--noise` must be some of 0, 0.001, 0.01, got '0.5'"),
+        (("more-wild", "--noise", "0,little"), "`--noise` must be some of 0, 0.001, 0.01, got '0,little'"),
         (("more-wild", "--every", "0"), "`--every` must be a positive integer, got 0"),
         (("cutest", "--seconds", "0"), "`--seconds` must be a positive number, got 0.0"),
     ],

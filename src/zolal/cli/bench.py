@@ -1,5 +1,6 @@
 """`zolal bench`: what the automatic method has to show, and the same problems given to others."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -133,7 +134,7 @@ def _narrowed(grid: Any, choices: dict[str, Any]) -> Any:
             field = "names" if option == "problems" else option
             grid = replace(grid, **{field: _listed(option, value, grid.methods if option == "methods" else None)})
         elif option == "noise":
-            grid = replace(grid, levels=tuple(map(float, _listed(option, value, tuple(f"{level:g}" for level in grid.levels)))))
+            grid = replace(grid, levels=_levels(value, grid.levels))
         else:
             grid = replace(grid, **{option: value})
     return grid
@@ -145,7 +146,21 @@ def _listed(option: str, text: str, known: tuple[str, ...] | None) -> tuple[str,
     require(
         bool(names) and (known is None or set(names) <= set(known)), f"--{option}", f"be some of {', '.join(known or ('names',))}", text
     )
-    return names
+    return names if known is None else tuple(name for name in known if name in names)
+
+
+def _levels(text: str, known: tuple[float, ...]) -> tuple[float, ...]:
+    """The numbers in a list with commas, however they are written, in the order of those that are known."""
+    wanted = {_number(part) for part in text.split(",") if part.strip()}
+    require(bool(wanted) and wanted <= set(known), "--noise", f"be some of {', '.join(f'{level:g}' for level in known)}", text)
+    return tuple(level for level in known if level in wanted)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan  # which is none of those that are known
 
 
 def _show_case(number: int, quick: bool) -> None:

@@ -57,12 +57,13 @@ def certified(state: ModelledState, terrain: Terrain, values: np.ndarray | None)
     if values is not None:
         pairs, columns = across_equalities(state, terrain, found, len(values) // 2), values.reshape(len(values), -1).T
         across, others = pairs.seen(columns[0], belief.noise), [pairs.seen(column, 0.0) for column in columns[1:]]
-    knows_rows, belief = found is belief.centre and state.measured is found and reported is None, belief.wary
+    knows_rows, wary = found is belief.centre and state.measured is found and reported is None, belief.wary
     if found is not belief.centre:
-        belief, reported = belief.seen_from(found, belief.length), None if reported is None else reported.seen_from(found)
+        belief, wary = belief.seen_from(found, belief.length), wary.seen_from(found, belief.length)
+        reported = None if reported is None else reported.seen_from(found)
     terrain = terrain if reported is None else terrain.with_outputs(_completed(reported.rows(), others))
     rows = state.rows if knows_rows and state.rows is not None else terrain.rows(found)
-    here = Here.at(terrain, rows, belief, state.radius, surprise=state.surprise, across=across, reported=reported)
+    here = Here.at(terrain, rows, wary, state.radius, surprise=state.surprise, across=across, reported=reported)
     x, prices = terrain.outward(found), here.said.multipliers
     z, multipliers = form.start(x), like(prices[: len(state.multipliers)], state.multipliers)
     gradient = like(here.said.gradient / state.units, x)
@@ -71,7 +72,7 @@ def certified(state: ModelledState, terrain: Terrain, values: np.ndarray | None)
     error = course.error(state, here) if state.is_repeated else math.inf  # values may have any noise
     feasibility = max(form.equalities.violation(x), 0.0 if reported is None else reported.violation())
     kkt = KKT(here.said.stationarity / state.typical_unit, feasibility, residual, 2.0, True, error)
-    doubt = belief.measured[1]
+    doubt = wary.measured[1]
     if reported is not None:
         doubt = doubt + reported.doubt(prices[-len(reported.beliefs) :], measured=True)
     errors = multiplier_errors(rows, prices, doubt, across, 0 if reported is None else len(reported.beliefs))

@@ -207,20 +207,15 @@ class Likelihood:
         return found.reshape(len(found), number + 2, number + 2)
 
     def climbed(self, scales: Scales) -> Scales:
-        """The best of the scales and their neighbours, as long as that is another one, for a few moves."""
+        """The best of the scales and their neighbours, and on along the way to it, as long as that is another one, for a few moves."""
+        before = scales
         for _ in range(CONSTANTS.search_moves):
-            near = [scales, *self._neighbours(scales)]
-            self._see(near)
-            best = max(near, key=self.seen.__getitem__)
-            if best == scales:
-                return scales
-            while True:  # on along the same way, which takes one factor a move
-                farther = Scales._make(new * new / old if old else new for old, new in zip(scales, best, strict=True))
-                self._see([best, farther])
-                if not self.seen[farther] > self.seen[best]:
-                    break
-                scales, best = best, farther
-            scales = best
+            near = self._neighbours(scales) if before == scales else [self._farther(before, scales)]
+            self._see([scales, *near])
+            best = max([scales, *near], key=self.seen.__getitem__)
+            if best == scales == before:
+                break
+            before, scales = scales, best
         return scales
 
     def largest(self, scales: Scales) -> Scales:
@@ -233,6 +228,11 @@ class Likelihood:
                     break
                 found = found._replace(**larger)
         return found
+
+    def _farther(self, before: Scales, scales: Scales) -> Scales:
+        """By the same factors once more, which takes one matrix where all neighbours take eight; what has not changed keeps its bits."""
+        found = Scales._make(new * (new / old) if old else new for old, new in zip(before, scales, strict=True))
+        return found._replace(noise=max(found.noise, self.least)) if self.repeats.number else found
 
     def _neighbours(self, scales: Scales) -> list[Scales]:
         found = [Scales._make((*scales[:i], scales[i] * factor, *scales[i + 1 :])) for i in SHAPES for factor in (0.5, 2.0)]

@@ -35,7 +35,7 @@ class Measured(NamedTuple):
         left = -covariance
         covariance.reshape(-1)[:: d + 1] += 1.0
         along, doubt = mean, covariance
-        if across is not None and len(across):
+        if across is not None:
             along, doubt, left = mean - (across @ mean) @ across, _within(covariance, across), _within(left, across) + across.T @ across
         left.reshape(-1)[:: d + 1] += UNMEASURED
         alone = divided(np.concatenate([doubt, along[:, None]], axis=1), left, UNMEASURED)

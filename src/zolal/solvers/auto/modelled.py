@@ -299,7 +299,7 @@ class Modelled(Solver[ModelledState]):
     def _any_look(self, state: ModelledState, terrain: Terrain, here: Here) -> ModelledState | None:
         """A look at what one acts on, else at what a certificate answers for."""
         look = self._look(state, terrain, here) or self._look(state, terrain, here, here.said.covariance)
-        if look is not None or state.is_exact:
+        if look is not None or (state.belief is not None and state.belief.is_exact):
             return look
         _, wary = self._wary(state)
         return self._look(state, terrain, wary, wary.said.covariance)

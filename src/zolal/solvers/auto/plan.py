@@ -23,10 +23,6 @@ LOOSE = 1e-10  # the violation up to which a look is feasible
 TOUCHING = 1e-8  # in units of the radius: what lies so near to a bound is at it
 SAME_STEP = 0.01  # of its length: a step so near to a known point is the one that led there
 SAME_LOOK = 0.3  # of the reach: a look so near to an old one says little that the old one has not
-NOISY = CONSTANTS.noisy_surprise_memory
-BY_CHANCE = CONSTANTS.noise_margin * math.sqrt(
-    2.0 * (1.0 - NOISY) / (1.0 + NOISY)
-)  # by which noise makes a surprise exceed 1: two deviations
 SAME_PLACE = 0.05  # of its way: a noisy look so near to an old one is one more value there
 
 
@@ -100,7 +96,7 @@ class Here:
         sure = CONSTANTS.pressed * (1.0 + 2.0 / max(len(belief.values) - 1, 1))  # few values do not even tell their own spread
         sure *= math.sqrt(max(surprise, 1.0))
 
-        by_chance = 0.0 if belief.is_exact else BY_CHANCE
+        chance = 0.0 if belief.is_exact else by_chance()
 
         def slope(gradient: np.ndarray, covariance: np.ndarray, tilt: np.ndarray | None = None) -> Slope:
             measured = tilt is not None
@@ -113,7 +109,7 @@ class Here:
                 covariance = taken_out(covariance, active.held(gradient, way.multipliers, sure, covariance))
             error = math.sqrt(max(float(covariance.trace()), 0.0))
             counts = not measured and reported is None
-            unexplored = _unexplored(covariance, belief.prior_variance, surprise - 1.0 - by_chance) if counts else 0.0
+            unexplored = _unexplored(covariance, belief.prior_variance, surprise - 1.0 - chance) if counts else 0.0
             return Slope(gradient, covariance, error, way.stationarity, way.multipliers, unexplored, tilt)
 
         believed = slope(belief.gradient, belief.covariance)
@@ -131,6 +127,12 @@ class Here:
     def said(self) -> Slope:
         """The one to tell of."""
         return self.measured or self.believed
+
+
+def by_chance() -> float:
+    """By how much noise makes a surprise exceed 1: two standard deviations of a mean of squares that remembers so much of itself."""
+    kept = CONSTANTS.noisy_surprise_memory
+    return CONSTANTS.noise_margin * math.sqrt(2.0 * (1.0 - kept) / (1.0 + kept))
 
 
 def _unexplored(covariance: np.ndarray, prior_variance: float, excess: float) -> float:

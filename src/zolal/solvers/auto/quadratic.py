@@ -211,8 +211,10 @@ class Quadratic:
 
     @cached_property
     def wary(self) -> "Quadratic":
-        """With noise, f as uneven as the values leave open: what a claim has to answer for."""
-        return self if self.is_exact else self.but(scales=self.likelihood(len(self.values)).largest(self.scales))
+        """With noise, f as uneven as the values leave open: what a claim has to answer for. Forecasts leave nothing open."""
+        if self.is_exact or self.foreseen is not None:
+            return self
+        return self.but(scales=self.likelihood(len(self.values)).largest(self.scales))
 
     def likelihood(self, most: int = CONSTANTS.search_points) -> Likelihood:
         """Of scales, by some of the values, near and far."""
@@ -282,9 +284,13 @@ class Quadratic:
         """The gradient at the centre and its covariance by the values alone, per unit of u."""
         return self.measured_along(None)[:2]
 
+    @cached_property
+    def _alone(self) -> Measured:
+        return Measured.of(self._factor)
+
     def measured_along(self, across: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The same, but across some orthonormal rows, which no value has left, the believed one; and the tilt that makes the difference."""
-        alone = Measured.of(self._factor, across)
+        alone = self._alone if across is None or not len(across) else Measured.of(self._factor, across)
         return alone.gradient / self.length, alone.covariance * self.prior_variance, alone.tilt
 
     @cached_property

@@ -11,7 +11,7 @@ from zolal.sets import Box, WholeSpace
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.factor import Scales
 from zolal.solvers.auto.likelihood import Repeats
-from zolal.solvers.auto.plan import BY_CHANCE, Here, Slope, looked_at, multiplier_errors, seen_again
+from zolal.solvers.auto.plan import Here, Slope, by_chance, looked_at, multiplier_errors, seen_again
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.step import Model, Stepper
 from zolal.solvers.auto.terrain import Terrain
@@ -322,7 +322,7 @@ def test_under_noise_surprises_count_as_far_as_they_are_none_of_its_doing():
     chance, surprising = (Here.at(terrain, terrain.rows(x), belief, 0.1, surprise=surprise).believed for surprise in (1.45, 9.0))
     assert chance.unexplored == 0.0
     doubt = np.sum(belief.covariance**2) / belief.prior_variance
-    assert surprising.unexplored == pytest.approx((8.0 - BY_CHANCE) * doubt, rel=1e-9)
+    assert surprising.unexplored == pytest.approx((8.0 - by_chance()) * doubt, rel=1e-9)
 
 
 def test_a_noisy_surprise_exceeds_one_by_two_deviations_by_chance():
@@ -330,7 +330,7 @@ def test_a_noisy_surprise_exceeds_one_by_two_deviations_by_chance():
     for square in rng.standard_normal(200_000) ** 2:
         mean = CONSTANTS.noisy_surprise_memory * mean + (1.0 - CONSTANTS.noisy_surprise_memory) * square
         seen.append(mean)
-    assert pytest.approx(2.0 * np.std(seen), rel=0.05) == BY_CHANCE
+    assert pytest.approx(2.0 * np.std(seen), rel=0.05) == by_chance()
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.1])
