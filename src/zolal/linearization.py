@@ -37,7 +37,12 @@ class Linearization:
 
     @cached_property
     def _lengths(self) -> np.ndarray:
-        return to_numpy(namespace(self.jacobian).sqrt(namespace(self.jacobian).sum(self.jacobian * self.jacobian, axis=1)))
+        xp = namespace(self.jacobian)
+        with np.errstate(over="ignore"):
+            lengths = to_numpy(xp.sqrt(xp.sum(self.jacobian * self.jacobian, axis=1)))
+        if np.isfinite(lengths).all():
+            return lengths
+        return np.hypot.reduce(to_numpy(self.jacobian), axis=1)  # some squares are beyond numbers
 
     @cached_property
     def unit_rows(self) -> np.ndarray:

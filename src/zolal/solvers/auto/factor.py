@@ -12,6 +12,7 @@ from zolal.solvers.auto.constants import CONSTANTS
 
 _potrf, _trtrs = get_lapack_funcs(("potrf", "trtrs"), (np.empty(0),))
 JITTER = 64.0 * EPS  # relative, on the diagonal of K: what its own rounding amounts to
+NEGLIGIBLE = 2.0**-20  # of a third order, that is none beside it
 STRIP = 128  # rows of K that are made at once
 
 
@@ -40,6 +41,11 @@ class Scales(NamedTuple):
         third, (curvature, common, axes) = self.third * stretch**3, (s * stretch**2 for s in (self.curvature, self.common, self.axes))
         root = math.sqrt(ratio)
         return Scales(curvature * root, third * root, self.noise * ratio, common * root, axes * root)
+
+    @property
+    def quadratic(self) -> "Scales":
+        """The same for a function that is a quadratic as far as one can tell."""
+        return self._replace(third=NEGLIGIBLE * self.third)
 
     def beyond(self, squares: Any) -> Any:
         """The variance of what lies beyond fourth order at |a|^2: over one length as large as third order."""

@@ -35,6 +35,7 @@ from zolal.solvers.auto.measured import Measured
 
 VANISHING = 1e-145  # differences of values whose squares are hardly numbers
 SAME_PLACE = 9  # decimals of a length to which points are the same
+SPANNED = 1e-7  # of the farthest way: points that lie along a direction by less do not span it
 
 
 @final
@@ -158,7 +159,22 @@ class Quadratic:
     def coefficients(self) -> int:
         """How many values a quadratic needs, and a few more, up to what one can factorise."""
         d = self.dimension
-        return min((d + 1) * (d + 2) // 2 + CONSTANTS.spare_points, max(CONSTANTS.most_points, 4 * (d + 1)))
+        return min(_coefficients(d) + CONSTANTS.spare_points, max(CONSTANTS.most_points, 4 * (d + 1)))
+
+    @property
+    def _are_just_enough(self) -> bool:
+        """Whether values are a few more than a quadratic has coefficients along all that they span, and these few have doubled.
+
+        With fewer of them any third order will do; the first ones that are foretold by a quadratic alone say that there is none.
+        """
+        number = len(self.values)
+        most = min((math.isqrt(8 * number - 7) - 3) // 2, self.dimension)  # directions of a quadratic with fewer coefficients
+        if number > CONSTANTS.search_points or number - _coefficients(most) > CONSTANTS.spare_points:
+            return False
+        if spanned(self.points[: most + 3]) > most:  # a few of the points tell it for less
+            return False
+        beyond = number - _coefficients(spanned(self.points))
+        return 0 < beyond <= min(CONSTANTS.spare_points, 2 * self.unsearched)
 
     @property
     def capacity(self) -> int:
@@ -198,16 +214,26 @@ class Quadratic:
         return len(self.values) >= self.capacity + max(CONSTANTS.spare_points, self.capacity // 8)
 
     def fitted(self) -> "Quadratic":
-        """With the likeliest scales among neighbours, looked for again whenever an eighth of the values is new, or they were too modest."""
+        """With the likeliest scales among neighbours, looked for again whenever an eighth of the values is new.
+
+        Also where exact values were foretold too modestly, and where they are as many as tell what is beyond a quadratic.
+        """
         few = self.unsearched < min(CONSTANTS.search_share * len(self.values), self.dimension + 1.0)
-        if self.foreseen is not None or (few and not (self.is_exact and are_modest(self.missed, self.unsearched))):
+        if self.foreseen is not None or not self.unsearched:
+            return self
+        enough = self.is_exact and self._are_just_enough
+        if few and not enough and not (self.is_exact and are_modest(self.missed, self.unsearched)):
             return self
         seen = self._grained() if self.is_exact else self._merged()
         number = len(seen.values)
         start = seen.but(unsearched=0, missed=0.0, built=number, least=seen._rounding_share)
         if number < 3:
             return start
-        return start.but(scales=start.likelihood().climbed(start.scales))
+        likelihood = start.likelihood()
+        found = likelihood.climbed(start.scales)
+        if enough:
+            found = max(found, likelihood.climbed(start.scales.quadratic), key=likelihood)
+        return start.but(scales=found)
 
     @cached_property
     def wary(self) -> "Quadratic":
@@ -392,3 +418,15 @@ class Quadratic:
                 factor = Factor.of(self.scales, self._rho / self.weights, offsets, values, self.built)
             object.__setattr__(self, "_kept", factor)
         return factor
+
+
+def spanned(points: np.ndarray) -> int:
+    """The number of directions that some points lie along."""
+    ways = points[1:] - points[0]
+    squares = np.linalg.eigvalsh(ways @ ways.T if len(ways) < ways.shape[1] else ways.T @ ways)
+    return int(np.count_nonzero(squares > SPANNED**2 * squares[-1]))
+
+
+def _coefficients(directions: int) -> int:
+    """Of a quadratic."""
+    return (directions + 1) * (directions + 2) // 2
