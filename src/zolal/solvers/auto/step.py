@@ -87,7 +87,7 @@ class Stepper:
     def longer(self, model: Model, step: Step, radius: float) -> Step:
         """A step that goes on from the end of another one as far as a radius."""
         u, gain, multipliers, bend, rows, held = step
-        allowed = 1.01 * rows.own_distance
+        ends, allowed = [step], 1.01 * rows.own_distance
         for _ in range(ROUNDS):
             try:
                 found, convex = self._programme(model, u, rows, bend + self.terrain.bend(multipliers), radius, held)
@@ -113,12 +113,14 @@ class Stepper:
             else:
                 rows = rows.at(value)
             u, added, gain = after, gained - gain, gained
+            ends.append(Step(u, gain, multipliers, bend, rows, held))
             if (convex and not bent) or added <= SETTLED * gain:
                 break
-        return self._tightened(model, Step(u, gain, multipliers, bend, rows, held), allowed)
+        tight = (self._tightened(model, end, allowed) for end in reversed(ends))  # where rows vanish, a rough end may be far from them
+        return next((end for end in tight if end is not None), step._replace(point=model.centre, gain=0.0))._replace(bend=bend)
 
-    def _tightened(self, model: Model, step: Step, allowed: float) -> Step:
-        """The step restored as far as rounding lets one; none where that fails or costs the gain."""
+    def _tightened(self, model: Model, step: Step, allowed: float) -> Step | None:
+        """The step restored as far as rounding lets one; None where that fails or costs the gain."""
         length = norm(step.point - model.centre)
         if not length > 0.0 or step.rows.own_distance <= TIGHT:
             return step
@@ -126,7 +128,7 @@ class Stepper:
         gain = -model.change(point)
         if left <= max(1e-9 * length, 1e-12, allowed) and (gain > 0.0 or step.gain <= 0.0):  # f may rise where outputs come to hold
             return step._replace(point=point, gain=gain, rows=step.rows.at(value))
-        return step._replace(point=model.centre, gain=0.0)
+        return None
 
     def _feasible(
         self, model: Model, u: np.ndarray, rows: Linearization, step: np.ndarray, gain: float, allowed: float, farthest: float

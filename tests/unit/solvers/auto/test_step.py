@@ -222,3 +222,15 @@ def test_over_rows_that_curve_a_step_does_not_end_on_the_way():
         assert np.linalg.norm(step.point) <= 1.001 * FARTHEST * 2.0
         more += Stepper(terrain).longer(model, step, 2.0).gain > 1.01 * step.gain
     assert more <= 3
+
+
+@pytest.mark.parametrize("start", [0.4, 0.3])
+def test_where_rows_vanish_at_the_end_a_step_ends_on_the_way_there(start):
+    """x_1^2 = x_0^5 has no gradient at 0, where x_0 is least: restoration to the last digit fails there, but not before."""
+    problem = Problem(lambda x: 0.0, 2, [Constraint(lambda x: x[1] ** 2 - x[0] ** 5, 0.0, 0.0, jac=lambda x: [-5 * x[0] ** 4, 2 * x[1]])])
+    centre = np.array([start**2, start**5])
+    terrain = Terrain.of(SlackForm(problem, problem.equalities(centre)), np.ones(2), centre)
+    step = Stepper(terrain).minimiser(Model(centre, np.array([1.0, 0.0]), np.zeros((2, 2))), terrain.rows(centre), 0.7, np.zeros((2, 2)))
+    assert step.gain == pytest.approx(centre[0] - step.point[0])
+    assert step.gain >= 0.5 * centre[0]
+    assert abs(step.point[1] ** 2 - step.point[0] ** 5) <= 1e-12
