@@ -26,6 +26,7 @@ import numpy as np
 from zolal._array import EPS
 from zolal._cached import cached_property
 from zolal._threads import one_thread
+from zolal.solvers.auto.coefficients import are_just_enough, enough_for
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import mean, same_rows, square_lengths
 from zolal.solvers.auto.factor import Factor, Foretold, Scales, Sight
@@ -35,7 +36,6 @@ from zolal.solvers.auto.measured import Measured
 
 VANISHING = 1e-145  # differences of values whose squares are hardly numbers
 SAME_PLACE = 9  # decimals of a length to which points are the same
-SPANNED = 1e-7  # of the farthest way: points that lie along a direction by less do not span it
 
 
 @final
@@ -148,38 +148,17 @@ class Quadratic:
         The errors of far values are not as independent as the model has it: many of them together would outweigh near ones.
         """
         number, most = len(self.values), self.capacity
-        if number <= (most if self.is_exact else min(2 * self.coefficients, most)):
+        if number <= (most if self.is_exact else min(2 * enough_for(self.dimension), most)):
             return np.arange(number)
         distance = square_lengths(self.points - centre)
         if not self.is_exact:
-            most = min(max(2 * self.coefficients, int(np.sum(distance <= (CONSTANTS.near * length) ** 2))), most)
+            most = min(max(2 * enough_for(self.dimension), int(np.sum(distance <= (CONSTANTS.near * length) ** 2))), most)
         return np.sort(np.argsort(distance, kind="stable")[:most])
-
-    @property
-    def coefficients(self) -> int:
-        """How many values a quadratic needs, and a few more, up to what one can factorise."""
-        d = self.dimension
-        return min(_coefficients(d) + CONSTANTS.spare_points, max(CONSTANTS.most_points, 4 * (d + 1)))
-
-    @property
-    def _are_just_enough(self) -> bool:
-        """Whether values are a few more than a quadratic has coefficients along all that they span, and these few have doubled.
-
-        With fewer of them any third order will do; the first ones that are foretold by a quadratic alone say that there is none.
-        """
-        number = len(self.values)
-        most = min((math.isqrt(8 * number - 7) - 3) // 2, self.dimension)  # directions of a quadratic with fewer coefficients
-        if number > CONSTANTS.search_points or number - _coefficients(most) > CONSTANTS.spare_points:
-            return False
-        if spanned(self.points[: most + 3]) > most:  # a few of the points tell it for less
-            return False
-        beyond = number - _coefficients(spanned(self.points))
-        return 0 < beyond <= min(CONSTANTS.spare_points, 2 * self.unsearched)
 
     @property
     def capacity(self) -> int:
         """The most values that are kept: those that a quadratic needs, with noise as many as one can factorise."""
-        return self.coefficients if self.is_exact else max(CONSTANTS.most_points, 4 * (self.dimension + 1))
+        return enough_for(self.dimension) if self.is_exact else max(CONSTANTS.most_points, 4 * (self.dimension + 1))
 
     @cached_property
     def is_flat(self) -> bool:
@@ -221,7 +200,7 @@ class Quadratic:
         few = self.unsearched < min(CONSTANTS.search_share * len(self.values), self.dimension + 1.0)
         if self.foreseen is not None or not self.unsearched:
             return self
-        enough = self.is_exact and self._are_just_enough
+        enough = self.is_exact and are_just_enough(self.points, self.unsearched)
         if few and not enough and not (self.is_exact and are_modest(self.missed, self.unsearched)):
             return self
         seen = self._grained() if self.is_exact else self._merged()
@@ -418,15 +397,3 @@ class Quadratic:
                 factor = Factor.of(self.scales, self._rho / self.weights, offsets, values, self.built)
             object.__setattr__(self, "_kept", factor)
         return factor
-
-
-def spanned(points: np.ndarray) -> int:
-    """The number of directions that some points lie along."""
-    ways = points[1:] - points[0]
-    squares = np.linalg.eigvalsh(ways @ ways.T if len(ways) < ways.shape[1] else ways.T @ ways)
-    return int(np.count_nonzero(squares > SPANNED**2 * squares[-1]))
-
-
-def _coefficients(directions: int) -> int:
-    """Of a quadratic."""
-    return (directions + 1) * (directions + 2) // 2
