@@ -278,10 +278,11 @@ class Modelled(Solver[ModelledState]):
         return state.stationarity + state.error <= CONSTANTS.small * state.gradient_size
 
     def _look(self, state: ModelledState, terrain: Terrain, here: Here, covariance: np.ndarray | None = None) -> ModelledState | None:
-        """With a look as the next evaluation; None where the constraints leave no way to look along."""
+        """With a look as the next evaluation, at the slope that one acts on or at another; None where there is no way to look along."""
         d = len(here.centre)
         fresh = first_row(d, state.seed, state.k)
-        covariance, belief = here.slope.covariance if covariance is None else covariance, state.belief
+        belief, acts = state.belief, covariance is None
+        covariance = here.slope.covariance if covariance is None else covariance
         assert belief is not None
         if belief.is_plenty and state.k % CONSTANTS.look_elsewhere:
             return state.but(asked=seen_again(belief, covariance, fresh), trial=None)
@@ -293,14 +294,18 @@ class Modelled(Solver[ModelledState]):
         seen = belief.points if state.is_exact else None
         point = looked_at(terrain, here, covariance, fresh, self._reach(state), state.is_exact, seen)
         if point is not None and not belief.is_exact and is_among(point, belief.points, SAME_PLACE * norm(point - here.centre)):
-            point = seen_again(belief, covariance, fresh)  # where bounds lead all looks to one place, more values there tell little
+            if acts and self._seems_small(state):  # where bounds lead all looks to one place, more values there tell little
+                return self._wary_look(state, terrain)
+            point = seen_again(belief, covariance, fresh)
         return None if point is None else state.but(asked=point, trial=None)
 
     def _any_look(self, state: ModelledState, terrain: Terrain, here: Here) -> ModelledState | None:
         """A look at what one acts on, else at what a certificate answers for."""
         look = self._look(state, terrain, here) or self._look(state, terrain, here, here.said.covariance)
-        if look is not None or (state.belief is not None and state.belief.is_exact):
-            return look
+        return look if look is not None or state.belief is None or state.belief.is_exact else self._wary_look(state, terrain)
+
+    def _wary_look(self, state: ModelledState, terrain: Terrain) -> ModelledState | None:
+        """A look at what a claim lacks: also along bounds and rows that press, but not as surely as a claim needs."""
         _, wary = self._wary(state)
         return self._look(state, terrain, wary, wary.said.covariance)
 

@@ -63,12 +63,29 @@ def test_a_look_beside_a_known_point_goes_less_far():
 @pytest.mark.parametrize(("beside", "again"), [([-1.0, 0.3], False), ([-1.0, 0.0], True)])
 def test_a_noisy_look_that_bounds_lead_to_a_known_place_goes_to_where_a_value_says_most(beside, again):
     """All looks along x_0 end at its bound; where that end has many values, one at the start says more than another there."""
+    state, here = at_a_corner(beside)
+    asked = Modelled()._look(state, state.terrain, here, np.diag([1.0, 1e-9])).asked
+    assert_allclose(asked, [0.0, 0.0] if again else [-1.0, 0.0], atol=1e-3)
+
+
+@pytest.mark.parametrize("is_near", [False, True])
+def test_near_a_solution_it_goes_where_a_claim_is_least_sure(monkeypatch, is_near):
+    """What a claim takes to be as uneven as it may be is least known along x_1, whatever is believed."""
+    state, here = at_a_corner([-1.0, 0.0])
+    here = replace(here, believed=here.believed._replace(covariance=np.diag([1.0, 1e-9])), measured=None)
+    wary = replace(here, believed=here.believed._replace(covariance=np.diag([1e-9, 1.0])))
+    monkeypatch.setattr(Modelled, "_wary", lambda self, state: (state, wary))
+    state = replace(state, stationarity=0.0, error=0.0, gradient_size=1.0 if is_near else -1.0)
+    asked = Modelled()._look(state, state.terrain, here).asked
+    assert_allclose(np.abs(asked), [0.0, 0.5] if is_near else [0.0, 0.0], atol=1e-3)
+
+
+def at_a_corner(beside):
+    """A state with values at the start, on both sides of x_1, and beside x_0's lower bound, most of them twice; and what it says."""
     rng = np.random.default_rng(0)
     problem = Problem(lambda x: 0.0, D, region=Box([-1.0, -0.5], [0.0, 0.5]))  # as wide as its units
     points = np.array([[0.0, 0.0], [0.0, 0.4], [0.0, -0.4], beside])
     values = points[:, 0] + 0.01 * rng.standard_normal(4)
     belief = belief_of(points, values, repeats=Repeats(0.001, 4), length=3.0).but(weights=np.array([1.0, 100.0, 100.0, 50.0]))
     state = replace(Modelled().init(problem, np.zeros(D), 0), belief=belief, radius=2.0, last_length=1.0)
-    here = Here.at(state.terrain, state.terrain.rows(belief.centre), belief, state.radius)
-    asked = Modelled()._look(state, state.terrain, here, np.diag([1.0, 1e-9])).asked
-    assert_allclose(asked, [0.0, 0.0] if again else [-1.0, 0.0], atol=1e-3)
+    return state, Here.at(state.terrain, state.terrain.rows(belief.centre), belief, state.radius)
