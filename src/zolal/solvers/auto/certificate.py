@@ -32,7 +32,8 @@ def answer(state: ModelledState, terrain: Terrain) -> np.ndarray:
     for _ in range(TIGHTENINGS):
         here = course.here(state, terrain, state.gradient_size * state.typical_unit)
         step = course.stepped(state, terrain, course.model(state, here), here.rows, course.covered(state)).step
-        found = step.point if step.gain > 0.0 and course.is_better(state, step.point) else belief.centre
+        is_small = 0.0 < step.gain <= (state.noise if state.reported is None else math.inf)  # a value would tell whether a larger one is so
+        found = step.point if is_small and course.is_better(state, step.point) else belief.centre
         if state.reported is None or (tighter := state.reported.tightened(found)) is None:
             break
         state = state.but(reported=tighter)

@@ -19,6 +19,7 @@ class Constants:
     ruled_out: float = 2.0  # of log-likelihood: by which scales that are less likely than others are ruled out
     search_points: int = 300  # the most values, near and far, by which scales are judged
     near: float = 2.0  # radii: with noise, how near all values are kept
+    again: float = 1.5  # radii: how near noisy values are worth being made again
     repeat_trust: int = 8  # values that one repeated value counts for where the noise is estimated
     radial: float = 3.0  # of s_3^2: the variance of (t.a)|a|^2, which passes for a slope, beside that of a random cubic
     search_moves: int = 40  # by a factor of 2 each: straight functions ask for many

@@ -185,8 +185,9 @@ class Quadratic:
 
     @property
     def is_plenty(self) -> bool:
-        """Whether noisy values lie at so many points that more of them at the same points say as much as others."""
-        return not self.is_exact and len(self.values) >= self.capacity
+        """Whether noisy values lie at so many points, enough of them near, that more at the same points say as much as others."""
+        is_much = not self.is_exact and len(self.values) >= self.capacity
+        return is_much and int(np.count_nonzero(square_lengths(self._offsets) <= CONSTANTS.again**2)) >= enough_for(self.dimension)
 
     @property
     def is_full(self) -> bool:

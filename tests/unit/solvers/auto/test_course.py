@@ -9,6 +9,7 @@ from regression import SCALES, belief_of
 
 from zolal import Problem, minimize
 from zolal.solvers.auto import course
+from zolal.solvers.auto.certificate import answer
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.judge import judged
 from zolal.solvers.auto.likelihood import Repeats
@@ -89,6 +90,16 @@ def test_where_noise_hides_what_a_step_gains_the_centre_moves_without_a_value_an
     assert bowl(after.belief.centre) < 0.3 * bowl(state.belief.centre)
     assert len(after.belief.values) <= len(state.belief.values)
     assert after.measured is after.belief.centre
+
+
+@pytest.mark.parametrize(("noise", "moved"), [(3e-3, True), (1e-4, False)])
+def test_the_answer_leaves_the_centre_only_where_no_value_could_judge_that(noise, moved):
+    """At the centre the bowl is 0.0008 above its bottom."""
+    state = state_of(bowl, 60, noise=noise, spread=0.2)
+    state = Modelled()._arrived(state, state.terrain, state.belief.centre)
+    found = answer(state, state.terrain)
+    assert (bowl(found) < 0.0004) == moved
+    assert moved or found is state.belief.centre
 
 
 @pytest.mark.parametrize("changes", [dict(noise=0.0), dict(noise=1e-5), dict(has_missed=True)])

@@ -49,6 +49,21 @@ def test_once_there_is_plenty_all_looks_but_a_few_go_to_points_that_were_seen(n,
     assert seen == [again, again, False, False, again]
 
 
+@pytest.mark.parametrize(("n", "repeats", "plenty"), [(599, Repeats(0.1, 3), False), (600, Repeats(0.1, 3), True), (700, Repeats(), False)])
+def test_there_is_plenty_once_noisy_values_are_as_many_as_one_can_factorise(n, repeats, plenty):
+    assert CONSTANTS.most_points == 600
+    assert belief_of(np.zeros((n, 2)), np.zeros(n), repeats=repeats).is_plenty is plenty
+
+
+@pytest.mark.parametrize(("near", "plenty"), [(15, False), (16, True)])
+def test_far_values_are_not_plenty_however_many_they_are(near, plenty):
+    """A quadratic of two variables has 6 coefficients, and 10 values are to spare."""
+    points = np.vstack([np.zeros((near, 2)), np.full((600, 2), 1.1)])
+    belief = belief_of(points, np.zeros(len(points)), repeats=Repeats(0.1, 3), length=1.0)
+    assert 1.1 * np.sqrt(2.0) > CONSTANTS.again
+    assert belief.is_plenty is plenty
+
+
 def test_a_look_beside_a_known_point_goes_less_far():
     covariance, axis = np.diag([4.0, 1.0]), np.array([1.0, 0.0])
     solver = Modelled()

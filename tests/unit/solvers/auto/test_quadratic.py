@@ -356,12 +356,6 @@ def test_a_belief_that_is_seen_from_elsewhere_says_about_the_same():
     assert np.linalg.norm(seen.measured[0] - slope) <= 3.0 * np.sqrt(np.trace(seen.measured[1]))
 
 
-@pytest.mark.parametrize(("n", "repeats", "plenty"), [(599, Repeats(0.1, 3), False), (600, Repeats(0.1, 3), True), (700, Repeats(), False)])
-def test_there_is_plenty_once_noisy_values_are_as_many_as_one_can_factorise(n, repeats, plenty):
-    assert CONSTANTS.most_points == 600
-    assert belief_of(np.zeros((n, 2)), np.zeros(n), repeats=repeats).is_plenty is plenty
-
-
 def test_the_gradient_elsewhere_is_the_derivative_of_what_is_foretold():
     """By central differences; what is beyond fourth order has no mean."""
     belief = belief_of(*some(3, 40))
