@@ -1,6 +1,7 @@
-"""Hypothesis profiles, the folder of public data, the paper, a generator."""
+"""Hypothesis profiles, interrupts, the folder of public data, the paper, a generator."""
 
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,9 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("dev", max_examples=30, deadline=None)
 settings.register_profile("ci", max_examples=100, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell leaves it to what it starts in the background; tests send interrupts
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PUBLIC_DATA = Path(os.environ.get("ZOLAL_DATA") or Path(__file__).parents[2] / "shared" / "data")
 
