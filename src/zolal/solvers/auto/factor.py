@@ -11,7 +11,6 @@ from zolal._cached import cached_property
 from zolal.solvers.auto.constants import CONSTANTS
 
 _potrf, _trtrs = get_lapack_funcs(("potrf", "trtrs"), (np.empty(0),))
-JITTER = 64.0 * EPS  # relative, on the diagonal of K: what its own rounding amounts to
 NEGLIGIBLE = 2.0**-20  # of a third order, that is none beside it
 STRIP = 128  # rows of K that are made at once
 
@@ -50,6 +49,14 @@ class Scales(NamedTuple):
     def beyond(self, squares: Any) -> Any:
         """The variance of what lies beyond fourth order at |a|^2: over one length as large as third order."""
         return self.third**2 * squares**5
+
+
+def jitter(number: int) -> float:
+    """What is added to the diagonal of K of so many rows, as a part of it: a few times what the rounding of its entries amounts to.
+
+    Errors of EPS K_ii^(1/2) K_jj^(1/2) that are as good as random make a matrix whose norm, relative to the diagonal, is EPS 2 sqrt(N).
+    """
+    return max(64.0, 16.0 * math.sqrt(number)) * EPS
 
 
 def kernel(scales: Scales, a: np.ndarray, others: np.ndarray, squares: np.ndarray | None = None) -> np.ndarray:
@@ -107,7 +114,7 @@ def matrix(offsets: np.ndarray, scales: Scales, noise: np.ndarray) -> np.ndarray
         strip += halves[rows] @ halves[first:].T
     diagonal = found.reshape(-1)[:: number + 1]
     diagonal += scales.beyond(squares)
-    diagonal *= 1.0 + JITTER
+    diagonal *= 1.0 + jitter(number)
     diagonal += noise
     return found
 
@@ -120,7 +127,7 @@ def factorized_in_place(matrix: np.ndarray) -> bool:
 def cholesky(matrix: np.ndarray) -> np.ndarray:
     """The lower factor, with anything above it, of what the upper triangle says; where rounding has made it indefinite, the diagonal is
     made longer."""
-    extra = JITTER
+    extra = jitter(len(matrix))
     while True:
         lower, failed = _potrf(matrix.T, lower=1, clean=0, overwrite_a=0)
         if failed == 0:
@@ -180,8 +187,9 @@ class Factor:
             used, arrays = [n], (_square(self.lower, len(arrays[0])), *(array.copy() for array in arrays[1:]))
         lower, solved, kept, squares = arrays
         new, offset = sight.solved, sight.offset
-        own = (1.0 + JITTER) * sight.own + noise
-        diagonal = math.sqrt(max(own - float(new @ new), JITTER * own))
+        rounding = jitter(n + 1)
+        own = (1.0 + rounding) * sight.own + noise
+        diagonal = math.sqrt(max(own - float(new @ new), rounding * own))
         lower[n, :n], lower[n, n], kept[n], squares[n] = new, diagonal, offset, offset * offset
         row = solved[n]
         row[0], row[1], row[2:] = value, 1.0, offset

@@ -8,12 +8,12 @@ import numpy as np
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import factorized
 from zolal.solvers.auto.dense import solved as solved_for
-from zolal.solvers.auto.factor import JITTER, Scales, cholesky, factorized_in_place, solved_by
+from zolal.solvers.auto.factor import Scales, cholesky, factorized_in_place, jitter, solved_by
 
 NOISE, SHAPES = 2, [0, 1, 3, 4]  # which of the scales are those of the noise and of f itself
 ENDLESS = 1e300  # beside which the square of any solved column is nothing
 WORTHWHILE = 128  # values from which on the factor of K takes longer than to change another one
-CLEAR = 1e8  # the largest entry of K in units of rho up to which JITTER, which is a part of the former, is nothing beside the latter
+CLEAR = 1e8  # the largest entry of K in units of rho up to which jitter, which is a part of the former, is nothing beside the latter
 
 
 class Repeats(NamedTuple):
@@ -165,7 +165,7 @@ class Likelihood:
         """Of scales that are near to one whose factor is known: K + b H H^T with few columns H needs no factor of its own.
 
         With W = L^-1 H and M = I + b W^T W, its determinant is |K| |M|, and x.(K + b H H^T)^-1 y = x.y - b (W^T x).M^-1 (W^T y) for x and y
-        that are solved by L. Left out is what JITTER would add, which is nothing beside noise.
+        that are solved by L. Left out is what jitter would add, which is nothing beside noise.
         """
         number, lower = len(self.beyond), known.T
         sides = np.ascontiguousarray(lower[number:, :number])  # values and ones
@@ -202,7 +202,7 @@ class Likelihood:
         found = shares @ self.terms
         diagonal = found[:, : number * (number + 3) : number + 3]
         diagonal += shares[:, 2:3] * self.beyond
-        diagonal *= 1.0 + JITTER
+        diagonal *= 1.0 + jitter(number)
         diagonal += rho[:, None] / self.weights
         return found.reshape(len(found), number + 2, number + 2)
 

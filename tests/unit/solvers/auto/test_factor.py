@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from zolal.solvers.auto.factor import Factor, Scales, factorized_in_place, kernel, matrix
+from zolal._array import EPS
+from zolal.solvers.auto.factor import Factor, Scales, factorized_in_place, jitter, kernel, matrix
 
 SCALES = Scales(curvature=0.6, third=0.2, noise=0.05, common=1.2, axes=0.4)
 
@@ -141,3 +142,11 @@ def test_the_matrix_and_what_a_point_adds_to_it_are_those_of_the_kernel():
     assert_allclose(sight.row, whole[11, :11], rtol=1e-12)
     assert sight.own == pytest.approx(whole[11, 11] - SCALES.noise, rel=1e-12)
     assert_allclose(sight.solved, np.linalg.solve(np.linalg.cholesky(whole[:11, :11]), sight.row), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [2, 10, 100, 700])
+def test_rounding_leaves_a_matrix_definite_whose_rows_say_all_the_same(n):
+    errors = np.random.default_rng(n).uniform(-4.0, 4.0, (n, n)) * EPS  # a few times what the rounding of an entry is
+    rounded = np.ones((n, n)) + 0.5 * (errors + errors.T) + jitter(n) * np.eye(n)
+    assert factorized_in_place(rounded)
+    assert np.diagonal(rounded).min() ** 2 > 0.25 * jitter(n)
