@@ -13,6 +13,7 @@ from scipy.optimize import minimize as scipy_minimize
 
 from review_tools import gap, noisy, seeds
 from zolal import Constraint, Status, minimize
+from zolal.problems import probe
 
 # A8: huge values
 
@@ -198,13 +199,29 @@ def test_a_few_noisy_claims_are_true():
     assert sum(claim.success for claim in seen) >= 4
 
 
-@pytest.mark.parametrize("seed", [1018, 1054])
-def test_a_claim_beside_bounds_answers_for_as_uneven_an_f_as_the_values_leave_open(seed):
-    """Near a bound looks go to one side only, and what the likeliest scales take for slopes is of higher order: both were false claims."""
+def test_claims_beside_bounds_answer_for_as_uneven_an_f_as_the_values_leave_open():
+    """Near a bound looks go to one side only, and what the likeliest scales take for slopes is of higher order: two of these were false."""
     measured = claims_module()
-    claim = measured.made(measured.task(seed))
-    assert claim.is_true or not claim.success
-    assert claim.missed <= 1.5
+    seen = [measured.made(measured.task(seed)) for seed in (1006, 1018, 1030, 1054, 1078)]
+    assert all(claim.is_true for claim in seen if claim.success)
+    assert np.median([claim.missed for claim in seen]) <= 1.5
+
+
+@pytest.mark.parametrize("seed", [6, 15, 17, 31, 36])
+def test_nothing_is_claimed_while_noise_hides_f_on_a_small_surface(seed):
+    """The first looks see noise alone, and the sphere has no room for longer ones: these five of 40 runs ended after 35 values."""
+    problem = probe(40, noise=0.0, seed=seed)
+    away = np.random.default_rng(seed).standard_normal(40)
+    away -= away.mean()
+    x0 = 1.0 / 40 + away * np.sqrt((0.5 - 1.0 / 40) / (away @ away))
+
+    def f(x):
+        return float(problem.objective(x))
+
+    size = 0.03 * (f(x0) - f(problem.solution))
+    found = minimize(noisy(f, size, seed), x0, constraints=problem.constraints, maxfev=60, rng=seed)
+    assert not found.success
+    assert found.nfev >= 56  # the check of the multipliers has the others
 
 
 # A12: degenerate starts

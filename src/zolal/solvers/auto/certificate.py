@@ -19,7 +19,8 @@ TIGHTENINGS = 4  # of the outputs' targets, which have room for errors at the ce
 
 
 def answer(state: ModelledState, terrain: Terrain) -> np.ndarray:
-    """The centre; with noise the model's minimiser, as far from it as looks have gone, unless f may have no value there.
+    """The centre; with noise the model's minimiser, as far from it as looks have gone, unless f may have no value there, or what that gains
+    is more than noise, so that a value could judge it.
 
     The start where no value has told it from any other point.
     """

@@ -19,8 +19,10 @@ def enough_for(dimension: int) -> int:
     return min(coefficients(dimension) + CONSTANTS.spare_points, max(CONSTANTS.most_points, 4 * (dimension + 1)))
 
 
-def spanned(points: np.ndarray) -> int:
-    """The number of directions that some points lie along."""
+def dimension_of(points: np.ndarray) -> int:
+    """Of what some points span, seen from the first of them."""
+    if len(points) < 2:
+        return 0
     ways = points[1:] - points[0]
     squares = np.linalg.eigvalsh(ways @ ways.T if len(ways) < ways.shape[1] else ways.T @ ways)
     return int(np.count_nonzero(squares > SPANNED**2 * squares[-1]))
@@ -36,7 +38,7 @@ def are_just_enough(points: np.ndarray, new: int) -> bool:
     most = min((math.isqrt(8 * number - 7) - 3) // 2, points.shape[1])  # directions of a quadratic with fewer coefficients
     if number > CONSTANTS.search_points or number - coefficients(most) > CONSTANTS.spare_points:
         return False
-    if spanned(points[: most + 3]) > most:  # a few of the points tell it for less
+    if dimension_of(points[: most + 3]) > most:  # a few of the points tell it for less
         return False
-    beyond = number - coefficients(spanned(points))
-    return 0 < beyond <= min(CONSTANTS.spare_points, 2 * new)
+    beyond = number - coefficients(dimension_of(points))
+    return 0 < beyond < CONSTANTS.spare_points and beyond <= 2 * new

@@ -19,7 +19,7 @@ class Constants:
     ruled_out: float = 2.0  # of log-likelihood: by which scales that are less likely than others are ruled out
     search_points: int = 300  # the most values, near and far, by which scales are judged
     near: float = 2.0  # radii: with noise, how near all values are kept
-    again: float = 1.5  # radii: how near noisy values are worth being made again
+    again: float = 1.5  # lengths of the frame: how near noisy values are worth being made again
     repeat_trust: int = 8  # values that one repeated value counts for where the noise is estimated
     radial: float = 3.0  # of s_3^2: the variance of (t.a)|a|^2, which passes for a slope, beside that of a random cubic
     search_moves: int = 40  # by a factor of 2 each: straight functions ask for many
@@ -50,6 +50,7 @@ class Constants:
     look_lengths: tuple[float, float] = (1.0, 0.5)  # of the longest look, by turns: one alone does not tell slopes from third order
     stretch: float = 1.5  # of the length at which noise and third order are in balance, since third order is told apart
     look_elsewhere: int = 16  # once there are plenty of points, one look in so many goes to a new one
+    at_once: int = 128  # noisy values: for each so many of them one more look is planned by one belief
     longest_look: float = 2.0  # of Delta, where a look may go with noise
     many: int = 30  # variables or values, with which to ask whether there is noise costs little
     repeats: int = 4  # values at the centre where two of them differ

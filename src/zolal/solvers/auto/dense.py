@@ -1,11 +1,12 @@
 """Small dense matrices: Cholesky factors by LAPACK itself, whose wrappers take longer than it does at this size, and spans of rows."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, get_lapack_funcs
 
-DEPENDENT = 1e-9  # of the largest singular value: what is less does not count
+DEPENDENT = 1e-9  # of the largest singular value, and of the length 1 that rows have or had: what is less does not count
 _potrf, _potrs, _syevr = get_lapack_funcs(("potrf", "potrs", "syevr"), (np.empty(0),))
 
 
@@ -60,12 +61,12 @@ def lowest(matrix: np.ndarray) -> float:
 
 
 def spanned(rows: np.ndarray) -> np.ndarray:
-    """Orthonormal rows that span the given ones."""
+    """Orthonormal rows that span the given ones, of length 1, or what is left of those."""
     if len(rows) <= 1:
         length = norm(rows)
-        return rows / length if length > 0.0 else rows[:0]
+        return rows / length if length > DEPENDENT else rows[:0]
     _, sizes, basis = np.linalg.svd(rows, full_matrices=False)
-    return basis[sizes > DEPENDENT * max(float(sizes[0]), 1e-300)]
+    return basis[sizes > DEPENDENT * max(float(sizes[0]), 1.0)]
 
 
 def taken_out(covariance: np.ndarray, normals: np.ndarray) -> np.ndarray:
@@ -74,3 +75,26 @@ def taken_out(covariance: np.ndarray, normals: np.ndarray) -> np.ndarray:
         return covariance
     half = covariance - normals.T @ (normals @ covariance)
     return half - (half @ normals.T) @ normals
+
+
+class Span(NamedTuple):
+    """A space that some axes span, and orthonormal rows that are 0 on those: many bounds cost it nothing."""
+
+    axes: np.ndarray
+    rows: np.ndarray
+
+    @classmethod
+    def of(cls, axes: np.ndarray, rows: np.ndarray) -> "Span":
+        """axes: which of them. rows: of length 1."""
+        return cls(axes, spanned(np.where(axes, 0.0, rows) if len(rows) and np.count_nonzero(axes) else rows))
+
+    @property
+    def basis(self) -> np.ndarray:
+        """Orthonormal rows."""
+        return np.concatenate([np.eye(len(self.axes))[self.axes], self.rows]) if np.count_nonzero(self.axes) else self.rows
+
+    def taken_out(self, covariance: np.ndarray) -> np.ndarray:
+        """The covariance of what is left of a random vector without its part in the space."""
+        if np.count_nonzero(self.axes):
+            covariance = np.where(self.axes[:, None] | self.axes, 0.0, covariance)
+        return taken_out(covariance, self.rows)

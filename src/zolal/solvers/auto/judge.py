@@ -98,7 +98,8 @@ def _settled(state: ModelledState, belief: Quadratic, centre: np.ndarray, radius
     """With the belief in the frame of the centre and of the radius; it is built anew only where one of them has changed much."""
     state = state.but(belief=belief)
     if not state.is_exact:  # as far as the noise hides what the model misses, a smaller region is no safer
-        radius = max(radius, min(CONSTANTS.look_radius * state.best_radius, CONSTANTS.growth * state.radius))
+        reached = norm(belief.points[-1] - belief.centre)  # constraints may let nothing go farther
+        radius = max(radius, min(CONSTANTS.look_radius * state.best_radius, CONSTANTS.growth * min(state.radius, reached)))
     ratio = radius / belief.length
     same = centre is belief.centre and 0.25 < ratio < 4.0
     belief = belief.fitted() if same and not belief.is_full else belief.moved(centre, radius)

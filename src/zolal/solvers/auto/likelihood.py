@@ -34,7 +34,7 @@ class Repeats(NamedTuple):
 
     @property
     def most_noise(self) -> float:
-        """What the standard deviation of one value hardly exceeds, whatever a model makes of values elsewhere."""
+        """The standard deviation of one value that repeats show, larger where they are few: a model of other values tells no more of it."""
         return self.student_factor * math.sqrt(self.square / self.number) if self.number else math.inf
 
     @property

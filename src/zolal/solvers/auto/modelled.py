@@ -125,9 +125,18 @@ class Modelled(Solver[ModelledState]):
             return self._first(state, rows[0], terrain)
         if state.repeats:
             return self.planned(repeated(state, state.asked, rows), terrain)
-        state = judged(state, terrain.as_evaluated(state.asked), rows)
+        looks, before, state = state.next_looks, state, judged(state.but(next_looks=()), terrain.as_evaluated(state.asked), rows)
         state = relearned(state) if self.x_scale is None else state
+        if looks and self._is_as_planned(before, state):
+            return state.but(asked=looks[0], next_looks=looks[1:])
         return self.planned(state, state.terrain)
+
+    @staticmethod
+    def _is_as_planned(before: ModelledState, state: ModelledState) -> bool:
+        """Whether looks that were planned together may go on: from one centre, in one set of units, with a value each."""
+        assert before.belief is not None
+        assert state.belief is not None
+        return state.belief.centre is before.belief.centre and state.units is before.units and not state.missing
 
     def _landed(self, state: ModelledState, slot: int, rows: np.ndarray) -> ModelledState:
         """The same for one of several that are under way."""
@@ -176,7 +185,8 @@ class Modelled(Solver[ModelledState]):
         looked_enough = not state.is_exact and state.looks >= CONSTANTS.noisy_looks * belief.dimension
         state, belief, here = self._recentred(state, terrain, here)
         ignorant = not state.is_aimless and here.slope.is_ignorant
-        if ignorant and not looked_enough and not self._seems_small(state) and (look := self._look(state, terrain, here)):
+        may_matter = (looked_enough or self._seems_small(state)) and self._asks_for_step(state)
+        if ignorant and not may_matter and (look := self._look(state, terrain, here)):
             return look
         model = course.model(state, here)
         state, step = course.sure_step(state, terrain, model, here.rows)
@@ -277,6 +287,13 @@ class Modelled(Solver[ModelledState]):
         """Whether the gradient may be small enough for a solution, so that one asks what a step could still gain before looking on."""
         return state.stationarity + state.error <= CONSTANTS.small * state.gradient_size
 
+    @staticmethod
+    def _asks_for_step(state: ModelledState) -> bool:
+        """Whether it is time to ask what a step gains although one is ignorant: one of many noisy values hardly changes that."""
+        belief = state.belief
+        assert belief is not None
+        return state.is_exact or belief.is_plenty or state.looks % _at_once(belief) == 0
+
     def _look(self, state: ModelledState, terrain: Terrain, here: Here, covariance: np.ndarray | None = None) -> ModelledState | None:
         """With a look as the next evaluation, at the slope that one acts on or at another; None where there is no way to look along."""
         d = len(here.centre)
@@ -284,8 +301,10 @@ class Modelled(Solver[ModelledState]):
         belief, acts = state.belief, covariance is None
         covariance = here.slope.covariance if covariance is None else covariance
         assert belief is not None
-        if belief.is_plenty and state.k % CONSTANTS.look_elsewhere:
-            return state.but(asked=seen_again(belief, covariance, fresh), trial=None)
+        at_once = _at_once(belief)
+        if belief.is_plenty and state.k // at_once % CONSTANTS.look_elsewhere:
+            first, *others = seen_again(belief, covariance, fresh, at_once)
+            return state.but(asked=first, next_looks=tuple(others), trial=None)
         if state.reported is not None and not state.is_exact and state.k % CONSTANTS.visits == 0:
             return state.but(asked=answer(state, terrain), trial=None)  # what a model says of it has to stand the test
         if state.reported is not None:  # a look need not keep what is not known
@@ -296,7 +315,7 @@ class Modelled(Solver[ModelledState]):
         if point is not None and not belief.is_exact and is_among(point, belief.points, SAME_PLACE * norm(point - here.centre)):
             if acts and self._seems_small(state):  # where bounds lead all looks to one place, more values there tell little
                 return self._wary_look(state, terrain)
-            point = seen_again(belief, covariance, fresh)
+            (point,) = seen_again(belief, covariance, fresh)
         return None if point is None else state.but(asked=point, trial=None)
 
     def _any_look(self, state: ModelledState, terrain: Terrain, here: Here) -> ModelledState | None:
@@ -397,3 +416,8 @@ class Modelled(Solver[ModelledState]):
 
     def stationarity_tolerance(self, state: ModelledState, tol: float) -> float:
         return tol * state.gradient_size
+
+
+def _at_once(belief: Quadratic) -> int:
+    """How many looks are planned by one belief."""
+    return max(1, len(belief.values) // CONSTANTS.at_once)

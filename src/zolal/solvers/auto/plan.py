@@ -10,7 +10,7 @@ from zolal._cached import cached_property
 from zolal.linearization import Linearization
 from zolal.solvers.auto.across import Across
 from zolal.solvers.auto.constants import CONSTANTS
-from zolal.solvers.auto.dense import norm, spanned, square_lengths, taken_out
+from zolal.solvers.auto.dense import Span, norm, square_lengths, taken_out
 from zolal.solvers.auto.programme import nearest, steepest
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.reported import Reported
@@ -20,6 +20,7 @@ POWER_STEPS = 8
 SHORTENINGS, LOOK_RESTORATIONS = 10, 8
 FAR_ENOUGH, WORTHWHILE = 0.3, 0.1  # of what a look could tell: with this the first side will do; with less than that none
 LOOSE = 1e-10  # the violation up to which a look is feasible
+LEFT = 1e-7  # of the length of a normal: where equalities leave less of it, they are all there is to it
 TOUCHING = 1e-8  # in units of the radius: what lies so near to a bound is at it
 SAME_STEP = 0.01  # of its length: a step so near to a known point is the one that led there
 SAME_LOOK = 0.3  # of the reach: a look so near to an old one says little that the old one has not
@@ -106,7 +107,7 @@ class Here:
             if reported is not None:
                 covariance = covariance + reported.doubt(way.multipliers[-len(reported.beliefs) :], measured)
             if active is not None:
-                covariance = taken_out(covariance, active.held(gradient, way.multipliers, sure, covariance))
+                covariance = active.held(gradient, way.multipliers, sure, covariance).taken_out(covariance)
             error = math.sqrt(max(float(covariance.trace()), 0.0))
             counts = not measured and reported is None
             unexplored = _unexplored(covariance, belief.prior_variance, surprise - 1.0 - chance) if counts else 0.0
@@ -116,7 +117,7 @@ class Here:
         is_near = believed.stationarity + believed.error <= CONSTANTS.small * largest
         if not is_near:
             return cls(u, rows, largest, believed, None)
-        return cls(u, rows, largest, believed, slope(*belief.measured_along(None if active is None else active.always_spanned)))
+        return cls(u, rows, largest, believed, slope(*belief.measured_along(None if active is None else active.always_held.basis)))
 
     @property
     def slope(self) -> Slope:
@@ -184,10 +185,9 @@ class _Active:
         return cls(rows, which, np.where(high, 1, np.where(low, -1, 0)), low & high)
 
     @cached_property
-    def normals(self) -> np.ndarray:
-        """Of length 1, the rows' first."""
-        scaled = self.rows.unit_rows[self.which]
-        return np.concatenate([scaled, np.eye(len(self.bounds))[self.at_bounds]]) if self.has_bounds else scaled
+    def unit_rows(self) -> np.ndarray:
+        """Of the active ones."""
+        return self.rows.unit_rows[self.which]
 
     @cached_property
     def has_rows(self) -> bool:
@@ -201,11 +201,10 @@ class _Active:
     def at_bounds(self) -> np.ndarray:
         return self.bounds != 0
 
-    def held(self, gradient: np.ndarray, multipliers: np.ndarray, sure: float, covariance: np.ndarray) -> np.ndarray:
-        """Orthonormal rows that span the normals which surely hold x back. sure: the standard deviations that it takes."""
-        if not self.has_rows and not self.has_bounds:
-            return np.empty((0, len(gradient)))
-        return self.span(self.pressed(gradient, multipliers, sure**2 * covariance))
+    def held(self, gradient: np.ndarray, multipliers: np.ndarray, sure: float, covariance: np.ndarray) -> Span:
+        """The span of the normals which surely hold x back. sure: the standard deviations that it takes."""
+        pressed = self.pressed(gradient, multipliers, sure**2 * covariance)
+        return self.always_held if np.count_nonzero(pressed) == np.count_nonzero(self.always) else self._span(pressed)
 
     def pressed(self, gradient: np.ndarray, multipliers: np.ndarray, covariance: np.ndarray) -> np.ndarray:
         """Which of the normals hold x back by more than the doubt of the gradient along them; equalities and fixed variables always do."""
@@ -219,16 +218,15 @@ class _Active:
 
     def variances(self, covariance: np.ndarray) -> np.ndarray:
         """Of the gradient along each normal, as far as the equalities leave it: what lies across them is never measured, nor needed."""
-        any_always = np.count_nonzero(self.always)
-        if not self.has_rows and not any_always:  # those of bounds are axes
-            return np.maximum(covariance.diagonal()[self.at_bounds], 0.0)
-        within = self.normals
-        if any_always:
-            always = self.always_spanned
-            within = within - (within @ always.T) @ always
-            lengths = np.linalg.norm(within, axis=1)
-            within = np.where(lengths > 1e-9, 1.0, 0.0)[:, None] * within / np.maximum(lengths, 1e-300)[:, None]
-        return np.maximum(np.einsum("ij,ij->i", within @ covariance, within), 0.0)
+        found, own, squares = covariance.diagonal()[self.at_bounds], self.unit_rows, np.ones(np.count_nonzero(self.at_bounds))
+        if np.count_nonzero(self.always):
+            always = self.always_held.basis
+            own = own - (own @ always.T) @ always
+            found = taken_out(covariance, always).diagonal()[self.at_bounds]
+            squares = 1.0 - square_lengths(always.T)[self.at_bounds]  # of what is left of the axes
+        found = np.concatenate([np.einsum("ij,ij->i", own @ covariance, own), found])
+        squares = np.concatenate([square_lengths(own), squares])
+        return np.where(squares > LEFT**2, np.maximum(found, 0.0) / np.maximum(squares, LEFT**2), 0.0)
 
     @cached_property
     def always(self) -> np.ndarray:
@@ -237,14 +235,14 @@ class _Active:
         return np.concatenate([own, self.fixed[self.at_bounds]]) if self.has_bounds else own
 
     @cached_property
-    def always_spanned(self) -> np.ndarray:
-        return spanned(self.normals[self.always])
+    def always_held(self) -> Span:
+        return self._span(self.always)
 
-    def span(self, chosen: np.ndarray) -> np.ndarray:
-        """Orthonormal rows that span the chosen normals; those of bounds are orthonormal by themselves."""
-        if not self.has_rows:
-            return self.normals[chosen]
-        return self.always_spanned if chosen is self.always or (chosen == self.always).all() else spanned(self.normals[chosen])
+    def _span(self, chosen: np.ndarray) -> Span:
+        """Of the chosen normals."""
+        number, axes = len(self.unit_rows), np.zeros(len(self.bounds), dtype=bool)
+        axes[np.flatnonzero(self.at_bounds)[chosen[number:]]] = True
+        return Span.of(axes, self.unit_rows[chosen[:number]])
 
 
 def multiplier_errors(
@@ -319,10 +317,10 @@ def _left_of(way: np.ndarray, terrain: Terrain, here: Here) -> np.ndarray:
     return way if there.violation == 0.0 else np.minimum(np.maximum(way + nearest(there, lower - way, upper - way), lower), upper)
 
 
-def seen_again(belief: Quadratic, covariance: np.ndarray, fresh: np.ndarray) -> np.ndarray:
-    """The point among those evaluated where one more value says most of the least known slope."""
+def seen_again(belief: Quadratic, covariance: np.ndarray, fresh: np.ndarray, number: int = 1) -> list[np.ndarray]:
+    """Points among those evaluated where one more value each says most of the least known slope, the best first."""
     t, _ = _least_known(covariance, fresh)
-    return belief.points[belief.most_telling(t)]
+    return [belief.points[i] for i in belief.most_telling(t, number)]
 
 
 def _least_known(covariance: np.ndarray, fresh: np.ndarray) -> tuple[np.ndarray, float]:

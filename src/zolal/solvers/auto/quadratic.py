@@ -35,7 +35,7 @@ from zolal.solvers.auto.likelihood import Likelihood, Repeats, are_modest, as_no
 from zolal.solvers.auto.measured import Measured
 
 VANISHING = 1e-145  # differences of values whose squares are hardly numbers
-SAME_PLACE = 9  # decimals of a length to which points are the same
+PLACE_DECIMALS = 9  # of a length, to which points are the same
 
 
 @final
@@ -185,9 +185,10 @@ class Quadratic:
 
     @property
     def is_plenty(self) -> bool:
-        """Whether noisy values lie at so many points, enough of them near, that more at the same points say as much as others."""
-        is_much = not self.is_exact and len(self.values) >= self.capacity
-        return is_much and int(np.count_nonzero(square_lengths(self._offsets) <= CONSTANTS.again**2)) >= enough_for(self.dimension)
+        """Whether there are so many noisy values, at points of which enough are near, that more at the same ones say as much as others."""
+        if self.is_exact or self.weights.sum() < self.capacity:
+            return False
+        return bool(self.weights[square_lengths(self._offsets) <= CONSTANTS.again**2].sum() >= enough_for(self.dimension))
 
     @property
     def is_full(self) -> bool:
@@ -234,7 +235,7 @@ class Quadratic:
 
     def _merged(self) -> "Quadratic":
         """With one mean for each point, however often it was evaluated; what its values differ by is noise."""
-        first, place = same_rows(np.round((self.points - self.centre) / self.length, SAME_PLACE))
+        first, place = same_rows(np.round((self.points - self.centre) / self.length, PLACE_DECIMALS))
         if len(first) == len(place):
             return self
         weights = np.bincount(place, self.weights)
@@ -326,12 +327,12 @@ class Quadratic:
         square = (value - self.value - foretold.change) ** 2 / max(variance, 1e-300)
         return as_normal(square, len(self.values) - 1 + self.repeats.number)
 
-    def most_telling(self, direction: np.ndarray) -> int:
-        """The point where one more value says most of the slope along a direction.
+    def most_telling(self, direction: np.ndarray, number: int) -> np.ndarray:
+        """The points where one more value says most of the slope along a direction, the best first.
 
         That slope is a sum of b_i F_i, whose noise is rho sum_i b_i^2/w_i; one more value takes b_i^2/(w_i (w_i + 1)) away.
         """
-        return int(np.argmax(self._factor.shares(direction) ** 2 / (self.weights * (self.weights + 1.0))))
+        return np.argsort(-(self._factor.shares(direction) ** 2) / (self.weights * (self.weights + 1.0)), kind="stable")[:number]
 
     def best_radius(self) -> float:
         """The distance at which a value says most of the slope.

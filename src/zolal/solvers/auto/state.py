@@ -72,6 +72,7 @@ class ModelledState(State):
     has_failed: bool = False  # whether a step ever was not
     is_warned: bool = False  # whether a step failed, or any value was missing, since the last step that was accepted
     looks: int = 0  # in a row, without a step between them
+    next_looks: tuple[np.ndarray, ...] = ()  # those that were planned together with the next evaluation
     repeats: int = 0  # more values that are asked for at the centre
     unanswered: int = 0  # times that such a value did not come
     is_repeated: bool = False  # whether some point has given two values, which tells whether there is noise

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import LinAlgError
 
-from zolal.solvers.auto.dense import divided, factorized, same_rows, solved
+from zolal.solvers.auto.dense import Span, divided, factorized, same_rows, solved, spanned
 
 
 def positive(d, seed=0):
@@ -86,3 +86,24 @@ def test_equal_rows_are_found_in_the_order_in_which_they_come(seed):
         assert kept.index(row) == number
     assert_array_equal(rows[first], kept)
     assert_array_equal(place[first], np.arange(len(first)))
+
+
+@pytest.mark.parametrize("axes", [[], [1], [0, 2, 4], [0, 1, 2, 3, 4, 5]])
+@pytest.mark.parametrize("number", [0, 1, 3])
+def test_what_a_span_takes_out_is_the_projection_of_all_its_normals(axes, number):
+    rng = np.random.default_rng([number, *axes])
+    rows = rng.standard_normal((number, 6))
+    rows[2:] = rows[:1] + 2.0 * rows[1:2]  # one that depends on the others
+    rows /= np.linalg.norm(rows, axis=1)[:, None]
+    span = Span.of(np.isin(np.arange(6), axes), rows)
+    normals = np.vstack([np.eye(6)[axes], rows])
+    away = np.eye(6) - np.linalg.pinv(normals) @ normals
+    covariance = positive(6)
+    assert_allclose(span.taken_out(covariance), away @ covariance @ away, atol=1e-12)
+    assert_allclose(span.basis @ span.basis.T, np.eye(len(span.basis)), atol=1e-12)
+    assert_allclose(span.basis.T @ span.basis, np.eye(6) - away, atol=1e-12)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_what_rounding_has_left_of_rows_spans_nothing(number):
+    assert len(spanned(1e-15 * np.ones((number, 3)))) == 0

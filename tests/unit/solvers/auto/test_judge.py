@@ -252,3 +252,12 @@ def test_a_move_along_which_f_has_fallen_confirms_a_slope():
     after = judged(state, STEP, one(state.belief.value - 0.2))
     assert after.steepest == pytest.approx(0.2 / np.linalg.norm(STEP))
     assert judged(state, STEP, one(state.belief.value + 1.0)).steepest == 0.0
+
+
+@pytest.mark.parametrize(("way", "radius"), [(0.05, 0.3), (0.2, 0.4), (0.6, 0.6)])
+def test_where_noise_hides_f_the_radius_grows_as_far_as_looks_come(way, radius):
+    """Where constraints let nothing go farther, a radius that doubles again and again would leave no look that can be restored."""
+    state = state_with(None, noise=10.0)
+    assert state.best_radius > 2.0 * CONSTANTS.growth * state.radius
+    after = judged(state, np.array([0.0, way]), one(state.belief.value))
+    assert after.radius == pytest.approx(radius)

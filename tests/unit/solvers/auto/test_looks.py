@@ -14,7 +14,7 @@ from zolal.solvers.auto.likelihood import Repeats
 from zolal.solvers.auto.modelled import Modelled
 from zolal.solvers.auto.plan import Here, looked_at
 
-D = 2
+D, K = 2, 4
 
 
 def looks_of(n, repeats, ks):
@@ -41,12 +41,12 @@ def test_looks_without_noise_go_half_of_what_a_step_may_go():
     assert_allclose(quarters, np.round(np.maximum(quarters, 0.0)), atol=1e-9)
 
 
-@pytest.mark.parametrize(("n", "again"), [(CONSTANTS.most_points - 1, False), (CONSTANTS.most_points, True)])
-def test_once_there_is_plenty_all_looks_but_a_few_go_to_points_that_were_seen(n, again):
-    every = CONSTANTS.look_elsewhere
-    belief, asked = looks_of(n, Repeats(0.001, 4), [1, every - 1, every, 2 * every, 2 * every + 1])
+@pytest.mark.parametrize("at_once", [4, 5])
+def test_once_there_is_plenty_all_looks_but_a_few_go_to_points_that_were_seen(at_once):
+    every, n = CONSTANTS.look_elsewhere, max(at_once * CONSTANTS.at_once, CONSTANTS.most_points)
+    belief, asked = looks_of(n, Repeats(0.001, 4), at_once * np.array([1, every - 1, every, 2 * every, 2 * every + 1]))
     seen = [bool((belief.points == point).all(axis=1).any()) for point in asked]
-    assert seen == [again, again, False, False, again]
+    assert seen == [True, True, False, False, True]
 
 
 @pytest.mark.parametrize(("n", "repeats", "plenty"), [(599, Repeats(0.1, 3), False), (600, Repeats(0.1, 3), True), (700, Repeats(), False)])
@@ -104,3 +104,37 @@ def at_a_corner(beside):
     belief = belief_of(points, values, repeats=Repeats(0.001, 4), length=3.0).but(weights=np.array([1.0, 100.0, 100.0, 50.0]))
     state = replace(Modelled().init(problem, np.zeros(D), 0), belief=belief, radius=2.0, last_length=1.0)
     return state, Here.at(state.terrain, state.terrain.rows(belief.centre), belief, state.radius)
+
+
+def planned_looks(n, monkeypatch):
+    """After a plan by n values of x_0 about 0: the state, and how many plans there are from then on."""
+    solver, rng = Modelled(), np.random.default_rng(n)
+    points = np.vstack([np.zeros(D), 0.1 * rng.standard_normal((n - 1, D))])
+    belief = belief_of(points, points[:, 0] + 0.01 * rng.standard_normal(n), repeats=Repeats(0.001, 4), length=0.1)
+    state = replace(solver.init(Problem(lambda x: 0.0, D), np.zeros(D), 0), belief=belief, radius=0.1, last_length=0.1, k=K)
+    here = Here.at(state.terrain, state.terrain.rows(belief.centre), belief, state.radius)
+    plans = []
+    monkeypatch.setattr(Modelled, "planned", lambda self, state, terrain: plans.append(state.k) or state)
+    return solver, solver._look(state, state.terrain, here), plans
+
+
+@pytest.mark.parametrize(("n", "number"), [(600, 600 // CONSTANTS.at_once), (100, 1)])
+def test_one_belief_plans_as_many_looks_as_hardly_change_it(n, number, monkeypatch):
+    solver, state, plans = planned_looks(n, monkeypatch)
+    belief, asked = state.belief, []
+    for _ in range(number):
+        assert not plans
+        asked.append(state.asked)
+        state = solver.tell(state, np.array([belief.value + belief.foretold(state.asked).change]))
+    assert plans == [K + number]
+    assert len(np.unique(asked, axis=0)) == number
+    assert all((belief.points == point).all(axis=1).any() for point in asked) is (n == 600)
+
+
+def test_looks_that_were_planned_together_end_where_a_value_moves_the_centre_or_does_not_come(monkeypatch):
+    for value in (-10.0, np.inf):
+        solver, state, plans = planned_looks(600, monkeypatch)
+        assert state.next_looks
+        state = solver.tell(state, np.array([value]))
+        assert plans == [K + 1]
+        assert not state.next_looks

@@ -206,8 +206,8 @@ def test_what_is_seen_again_says_most_of_the_least_known_slope(seed):
     belief = belief_at(np.zeros(3), rng.standard_normal(3), noise=0.1, n=12, seed=seed)
     axes = np.linalg.qr(rng.standard_normal((3, 3)))[0]
     covariance = axes @ np.diag([1e-4, 1e-4, 1.0]) @ axes.T
-    found = seen_again(belief, covariance, rng.standard_normal(3))
-    assert_array_equal(found, belief.points[belief.most_telling(axes[:, 2])])
+    found = seen_again(belief, covariance, rng.standard_normal(3), 2)
+    assert_array_equal(found, belief.points[belief.most_telling(axes[:, 2], 2)])
 
 
 def test_no_look_goes_across_a_bound_that_surely_holds_x_back():
