@@ -222,9 +222,10 @@ def _cosine(scaled: _Scaled, region: ConvexSet | None, x: np.ndarray) -> float:
     """How much of what is violated a short step within the region could change: 0 at a minimiser, up to 1."""
     excess, slopes, sizes = scaled.excess(x), scaled.slopes(x), scaled.sizes
     size = float(np.linalg.norm(excess)) * max(float(np.linalg.norm(slopes * sizes)), 1.0)  # slopes that have vanished are none
-    if size == 0.0:
+    longest = float(np.linalg.norm(sizes))  # 0 where bounds fix every variable
+    if size == 0.0 or longest == 0.0:
         return 0.0
     gradient = slopes.T @ excess * sizes**2
-    short = 1e-4 * float(np.linalg.norm(sizes)) / max(float(np.linalg.norm(gradient)), 1e-300)
+    short = 1e-4 * longest / max(float(np.linalg.norm(gradient)), 1e-300)
     moved = (_inside(x - short * gradient, region) - x) / sizes
     return float(np.linalg.norm(moved)) / short / size

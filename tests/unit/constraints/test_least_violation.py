@@ -19,6 +19,8 @@ IMPOSSIBLE = {
     "out of bounds": ([("total", lambda x: x.sum(), 100.0, INF)], Box(0.0, 1.0), 90.0),
     "two balls": ([("here", lambda x: x @ x, -INF, 1), ("there", lambda x: (x - 3) @ (x - 3), -INF, 1)], WholeSpace(), 21.5),
     "simplex": (FIRST, Simplex(), 1.0),
+    "no room": ([("sphere", lambda x: x @ x, 1.0, 1.0)], Box(0.0, 0.0), 1.0),
+    "hardly any room": ([("sphere", lambda x: x @ x, 1.0, 1.0)], Box(-1e-200, 1e-200), 1.0),
     "l2 ball": (FIRST, L2Ball(1.0), 1.0),
     "l1 ball": ([("sum", lambda x: x[0] + 2 * x[1], 3, INF)], L1Ball(1.0), 1.0),
     "one row in other units": ([("a", lambda x: x[0], 0, 0), ("b", lambda x: 1e6 * (x[0] - 1), 0, 0)], WholeSpace(), 1.0),
