@@ -7,7 +7,7 @@ import numpy as np
 
 from zolal.solvers.auto import course
 from zolal.solvers.auto.constants import CONSTANTS
-from zolal.solvers.auto.dense import mean, norm
+from zolal.solvers.auto.dense import mean, norm, square_lengths
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.state import ModelledState
 from zolal.solvers.auto.step import OVERSHOT
@@ -98,8 +98,9 @@ def _settled(state: ModelledState, belief: Quadratic, centre: np.ndarray, radius
     """With the belief in the frame of the centre and of the radius; it is built anew only where one of them has changed much."""
     state = state.but(belief=belief)
     if not state.is_exact:  # as far as the noise hides what the model misses, a smaller region is no safer
-        reached = norm(belief.points[-1] - belief.centre)  # constraints may let nothing go farther
-        radius = max(radius, min(CONSTANTS.look_radius * state.best_radius, CONSTANTS.growth * min(state.radius, reached)))
+        longer = min(CONSTANTS.look_radius * state.best_radius, CONSTANTS.growth * state.radius)
+        if longer > radius:  # constraints may let nothing go farther than something has
+            radius = max(radius, min(longer, CONSTANTS.growth * math.sqrt(float(square_lengths(belief.points - belief.centre).max()))))
     ratio = radius / belief.length
     same = centre is belief.centre and 0.25 < ratio < 4.0
     belief = belief.fitted() if same and not belief.is_full else belief.moved(centre, radius)

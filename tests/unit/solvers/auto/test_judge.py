@@ -254,10 +254,11 @@ def test_a_move_along_which_f_has_fallen_confirms_a_slope():
     assert judged(state, STEP, one(state.belief.value + 1.0)).steepest == 0.0
 
 
-@pytest.mark.parametrize(("way", "radius"), [(0.05, 0.3), (0.2, 0.4), (0.6, 0.6)])
-def test_where_noise_hides_f_the_radius_grows_as_far_as_looks_come(way, radius):
+@pytest.mark.parametrize("share", [0.5, 1.5, 3.0])
+def test_where_noise_hides_f_the_radius_grows_no_farther_than_looks_come(share):
     """Where constraints let nothing go farther, a radius that doubles again and again would leave no look that can be restored."""
-    state = state_with(None, noise=10.0)
-    assert state.best_radius > 2.0 * CONSTANTS.growth * state.radius
-    after = judged(state, np.array([0.0, way]), one(state.belief.value))
-    assert after.radius == pytest.approx(radius)
+    state = state_with(None, noise=10.0, radius=0.05)  # so short that noise is all that is seen
+    farthest = float(np.linalg.norm(state.belief.points, axis=1).max())
+    assert CONSTANTS.look_radius * state.best_radius > CONSTANTS.growth * farthest
+    after = judged(state.but(radius=share * farthest), np.array([0.0, 0.1]), one(state.belief.value))
+    assert after.radius == pytest.approx(max(share, min(2.0 * share, 2.0)) * farthest)
