@@ -73,10 +73,9 @@ def kernel(scales: Scales, a: np.ndarray, others: np.ndarray, squares: np.ndarra
 
 
 class Sight(NamedTuple):
-    """A point as values see it: its offset a, k(a, a_i) for each of them, k(a, a) with what is beyond fourth order, and L^-1 k(a, a_i)."""
+    """A point as values see it: its offset a, k(a, a) with what is beyond fourth order, and L^-1 k(a, a_i) for those of the values."""
 
     offset: np.ndarray
-    row: np.ndarray
     own: float
     solved: np.ndarray
 
@@ -176,7 +175,7 @@ class Factor:
         square = float(axes.sum())
         curved = 0.5 * scales.curvature**2 + 0.25 * scales.common**2 + square * (1.0 + CONSTANTS.radial + square) * scales.third**2
         own = square * (1.0 + square * curved) + 0.25 * scales.axes**2 * float(axes @ axes)
-        return Sight(offset, row, own + scales.beyond(square), self.solved(row))
+        return Sight(offset, own + scales.beyond(square), self.solved(row))
 
     def grown(self, sight: Sight, noise: float, value: float) -> "Factor":
         """After one more value, with the noise that it has."""
@@ -244,18 +243,18 @@ class Factor:
         return float(self.ones_solved @ self.arrays[1][: self.number, 0]) / self.ones_square
 
     @cached_property
-    def _whitened(self) -> np.ndarray:
+    def whitened(self) -> np.ndarray:
         return self.arrays[1][: self.number, 0] - self.mean * self.ones_solved
 
     @cached_property
     def square(self) -> float:
         """(F - v).K^-1 (F - v)."""
-        return float(self._whitened @ self._whitened)
+        return float(self.whitened @ self.whitened)
 
     @cached_property
     def alpha(self) -> np.ndarray:
         """K^-1 (F - v)."""
-        return self.solved_back(self._whitened)
+        return self.solved_back(self.whitened)
 
     def shares(self, direction: np.ndarray) -> np.ndarray:
         """What each value gives to the slope along a direction: K_v^-1 A t, where K_v^-1 = K^-1 - K^-1 1 1^T K^-1/(1.K^-1 1)."""

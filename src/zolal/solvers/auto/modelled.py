@@ -14,7 +14,7 @@ from zolal.estimators.survey import Probe, Survey
 from zolal.mirror import Euclidean, MirrorMap
 from zolal.problem import Problem, SlackForm
 from zolal.result import Status
-from zolal.solvers.auto import ahead, course
+from zolal.solvers.auto import ahead, course, ends
 from zolal.solvers.auto.certificate import across_equalities, answer, certified
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import norm
@@ -266,8 +266,7 @@ class Modelled(Solver[ModelledState]):
         """With what the constraints say of a new centre."""
         x = terrain.outward(centre)
         z, rows = state.form.start(x), terrain.rows(centre)
-        feasibility = rows.violation
-        return state.but(z=z, c=state.form.value(z), rows=rows, measured=centre, feasibility=feasibility)
+        return state.but(z=z, c=state.form.value(z), rows=rows, measured=centre, feasibility=rows.violation)
 
     def _measured(self, state: ModelledState, here: Here) -> ModelledState:
         if state.reported is not None:
@@ -290,9 +289,8 @@ class Modelled(Solver[ModelledState]):
     @staticmethod
     def _asks_for_step(state: ModelledState) -> bool:
         """Whether it is time to ask what a step gains although one is ignorant: one of many noisy values hardly changes that."""
-        belief = state.belief
-        assert belief is not None
-        return state.is_exact or belief.is_plenty or state.looks % _at_once(belief) == 0
+        assert state.belief is not None
+        return state.is_exact or state.belief.is_plenty or state.looks % _at_once(state.belief) == 0
 
     def _look(self, state: ModelledState, terrain: Terrain, here: Here, covariance: np.ndarray | None = None) -> ModelledState | None:
         """With a look as the next evaluation, at the slope that one acts on or at another; None where there is no way to look along."""
@@ -360,31 +358,10 @@ class Modelled(Solver[ModelledState]):
             return self._measured(state, here), here
 
     def ending(self, state: ModelledState) -> Status | None:
-        """Where no evaluation can help: no step of any size matters to f, or none that is longer than rounding improves it, or all do."""
-        if state.belief is None:
-            return None
-        root = math.sqrt(len(state.units))
-        if state.radius > CONSTANTS.farthest * root:
-            if state.is_hidden and state.reported is None:
-                return Status.TOO_NOISY
-            if state.belief.is_flat or state.belief.is_plateau:
-                return Status.STALLED if state.fallen > 0.0 else Status.NO_REACTION
-        if norm(state.belief.centre - state.first_point) > CONSTANTS.endless * root:
-            return Status.UNBOUNDED
-        shortest = CONSTANTS.shortest * max(1.0, float(np.abs(state.belief.centre).max()))
-        return Status.STALLED if state.is_stuck or state.radius < shortest else None
+        return ends.ending(state)
 
     def diagnosis(self, state: ModelledState) -> Status | None:
-        """Noise that hides f; a kink, where the radius shrinks and the slope stays; or no better point than the start."""
-        belief = state.belief
-        if belief is None:
-            return None
-        if state.is_hidden:
-            return Status.TOO_NOISY
-        steep = state.stationarity > CONSTANTS.steep * state.gradient_size > 0.0
-        if belief.is_exact and not belief.grain and steep and state.radius < CONSTANTS.kinked:
-            return Status.NONSMOOTH
-        return Status.NO_IMPROVEMENT if not state.has_fallen and course.lowest(state) is belief.centre else None
+        return ends.diagnosis(state)
 
     def output(self, state: ModelledState) -> Candidate:
         return self.certified(state).candidate

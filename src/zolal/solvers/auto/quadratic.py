@@ -174,9 +174,7 @@ class Quadratic:
     @cached_property
     def is_plateau(self) -> bool:
         """Whether, about one length away, equal values lie in all directions that were looked at: f has steps, and the centre is on one."""
-        if not self.is_exact or self.foreseen:
-            return False
-        return is_plateau(self._offsets, self.values == self.value_there)
+        return self.is_exact and not self.foreseen and is_plateau(self._offsets, self.values == self.value_there)
 
     @property
     def is_exact(self) -> bool:
@@ -316,7 +314,7 @@ class Quadratic:
             return kept[1]
         known, along = sight.own - float(sight.solved @ sight.solved), float(sight.solved @ factor.ones_solved)
         one, other = (self.amplitude * max(known + doubt**2 / factor.ones_square, 0.0) for doubt in (along, 1.0 - along))
-        foretold = Foretold(float(sight.row @ factor.alpha), math.sqrt(one), math.sqrt(other))
+        foretold = Foretold(float(sight.solved @ factor.whitened), math.sqrt(one), math.sqrt(other))
         object.__setattr__(self, "_said", (sight, foretold))
         return foretold
 
