@@ -114,9 +114,11 @@ def test_dimensions_may_be_left_out(tmp_path, capsys):
 
 
 def test_problems_and_methods_are_chosen_by_name(tmp_path, capsys):
-    options = ("--problems", "MW07,MW08", "--methods", "auto,cobyla", "--noise", "1e-3,0.001", "--seconds", "20", "--workers", "1")
-    assert run("more-wild", "--quick", *options, "--out", str(tmp_path)) == 0
+    which = ("--problems", "MW07,MW08", "--methods", "auto,cobyla", "--noise", "1e-3,0.001")
+    how = ("--seconds", "20", "--rough", "--workers", "1", "--out", str(tmp_path))
+    assert run("more-wild", "--quick", *which, *how) == 0
     runs = [given for function, given in kept(tmp_path / "more-wild") if function.endswith(":measure")]
+    assert all(given["rough"] for given in runs)
     assert {(given["name"], given["method"], given["level"], given["seconds"]) for given in runs} == {
         (name, method, 1e-3, 20.0) for name in ("MW07", "MW08") for method in ("auto", "cobyla")
     }
@@ -125,7 +127,7 @@ def test_problems_and_methods_are_chosen_by_name(tmp_path, capsys):
     assert "above every peer" in shown
     assert (tmp_path / "more-wild" / "more-wild-data.svg").exists()
     page = (tmp_path / "more-wild" / "index.html").read_text()
-    assert "--problems MW07,MW08 --methods auto,cobyla --noise 1e-3,0.001 --seconds 20.0" in page
+    assert "--problems MW07,MW08 --methods auto,cobyla --noise 1e-3,0.001 --seconds 20.0 --rough" in page
 
 
 def test_constraints_of_a_simulator_are_shown(tmp_path, capsys):
@@ -166,6 +168,7 @@ def test_one_case_of_scaling_is_run_by_its_number(capsys, tmp_path, monkeypatch)
         (("qcqp", "--problems", "HS71"), "`--problems` must go with one of cutest, more-wild, simulated, got 'qcqp'"),
         (("more-wild", "--letters", "A-G"), "`--letters` must go with one of cutest, simulated, got 'more-wild'"),
         (("more-wild", "--methods", "auto,simplex"), "`--methods` must be some of auto, cobyqa"),
+        (("simulated", "--rough"), "`--rough` must go with one of cutest, more-wild, got 'simulated'"),
         (("more-wild", "--noise", "0.5"), "`--noise` must be some of 0, 0.001, 0.01, got '0.5'"),
         (("more-wild", "--noise", "0,little"), "`--noise` must be some of 0, 0.001, 0.01, got '0,little'"),
         (("more-wild", "--every", "0"), "`--every` must be a positive integer, got 0"),

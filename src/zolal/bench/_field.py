@@ -14,6 +14,7 @@ from zolal.campaigns import Campaign, Task
 ACCURACIES = (1e-2, 1e-3, 1e-5)  # of the range
 LEVELS = (0.0, 1e-3, 1e-2)  # of the noise, as a part of the range
 PER_VARIABLE = 50  # the budget: 50 (n + 1)
+SAME = ", the same whenever x is the same,"
 REFERENCE = 20.0  # seconds for each of both parts of a reference
 PATIENCE, GRACE = 1.5, 30.0  # a run that makes no evaluation is ended after 1.5 times its seconds and 30 more
 
@@ -31,6 +32,7 @@ class Field:
     seconds: float = 60.0
     letters: str = "H-Z"
     blind: bool = False  # whether constraints are known by their values alone
+    rough: bool = False  # whether the noise is a function of x
 
     def references(self) -> list[Task[Facts | Unmeasured]]:
         given = dict(collection=self.collection, letters=self.letters, seconds=REFERENCE)
@@ -40,7 +42,7 @@ class Field:
         """All runs on one problem."""
         budget, span = PER_VARIABLE * (facts.n + 1), facts.start - facts.best
         given = dict(collection=self.collection, name=name, letters=self.letters, span=span, budget=budget, seconds=self.seconds)
-        given |= dict(blind=True) if self.blind else {}
+        given |= {name: True for name in ("blind", "rough") if getattr(self, name)}
         return [
             Task(measure, given | dict(method=method, level=level, seed=seed), f"{name}, {method}, noise {level:g}, seed {seed}")
             for method in installed(self.methods)

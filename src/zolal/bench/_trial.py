@@ -3,6 +3,7 @@
 import math
 import time
 import warnings
+import zlib
 from dataclasses import dataclass
 from typing import final
 
@@ -86,25 +87,37 @@ def measure(
     seed: int,
     seconds: float,
     blind: bool = False,
+    rough: bool = False,
 ) -> Verdict:
     """One run on a problem of a collection."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         given = find(collection, name, letters)
-    return tried(given, method, level, span, budget, seed, seconds, blind)
+    return tried(given, method, level, span, budget, seed, seconds, blind, rough)
 
 
-def tried(given: Given, method: str, level: float, span: float, budget: int, seed: int, seconds: float, blind: bool = False) -> Verdict:
+def tried(
+    given: Given,
+    method: str,
+    level: float,
+    span: float,
+    budget: int,
+    seed: int,
+    seconds: float,
+    blind: bool = False,
+    rough: bool = False,
+) -> Verdict:
     """One run. level: of the noise, as a part of the span. seconds: after these no evaluation is answered any more.
 
-    blind: whether the constraints are known by their values alone, which come with those of f and have noise, too.
+    blind: whether the constraints are known by their values alone, which come with those of f and have noise, too. rough: whether the noise
+    of f is a function of x.
     """
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         warm_up(method)  # what is loaded or compiled once is not the method's time
         if blind:
             return _measure_blind(given, Trial(given, level * span, span, budget, seed, seconds, max(FEASIBLE, level)), method, level, seed)
-        trial = Trial(given, level * span, span, budget, seed, seconds)
+        trial = Trial(given, level * span, span, budget, seed, seconds, rough=rough)
         x = METHODS[method](given, trial, level, seed)
         return trial.verdict(np.asarray(x, dtype=float))
 
@@ -130,8 +143,9 @@ class Trial:
         seed: int,
         seconds: float,
         feasible: float = FEASIBLE,
+        rough: bool = False,
     ) -> None:
-        self.feasible = feasible
+        self.feasible, self.rough, self.seed = feasible, rough, seed
         self.given, self.noise, self.span, self.budget = given, noise, span, budget
         self.rng = np.random.default_rng([seed, 0xB1])
         self.count, self.inside, self.late = 0, 0.0, False
@@ -148,9 +162,13 @@ class Trial:
         self.count += 1
         value = self.given.fun(x)
         self._judge(x, value)
-        noisy = value + self.noise * float(self.rng.standard_normal()) if self.noise else value
+        noisy = value + self.noise * float(self._random(x).standard_normal()) if self.noise else value
         self.inside += time.perf_counter() - begun
         return noisy
+
+    def _random(self, x: Array) -> np.random.Generator:
+        """The noise's own numbers, or those that x draws, which are always the same for the same x."""
+        return np.random.default_rng([self.seed, zlib.crc32(np.asarray(x, dtype=float).tobytes())]) if self.rough else self.rng
 
     def _judge(self, x: Array, value: float) -> None:
         if not value < max(self.best, self.least):

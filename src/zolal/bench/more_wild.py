@@ -5,7 +5,7 @@ from typing import ClassVar, final
 
 from zolal.bench import _least_squares
 from zolal.bench._entrants import LABELS, WITHOUT, installed
-from zolal.bench._field import LEVELS, PER_VARIABLE, REFERENCE, Field, Outcome, carry_out
+from zolal.bench._field import LEVELS, PER_VARIABLE, REFERENCE, SAME, Field, Outcome, carry_out
 from zolal.bench._standing import claims, tables
 from zolal.bench.base import Finding
 from zolal.campaigns import Campaign
@@ -16,7 +16,10 @@ QUICK = ("MW07", "MW15")
 @final
 @dataclass(frozen=True)
 class Grid:
-    """What is run: all problems, or every so-manieth of them, or those named. seconds: the limit of one run."""
+    """What is run: all problems, or every so-manieth of them, or those named. seconds: the limit of one run.
+
+    rough: whether the noise is a function of x.
+    """
 
     seeds: int = 1
     names: tuple[str, ...] = ()
@@ -24,6 +27,7 @@ class Grid:
     levels: tuple[float, ...] = LEVELS
     methods: tuple[str, ...] = WITHOUT
     seconds: float = 60.0
+    rough: bool = False
     quick_seeds: ClassVar[int] = 1
 
     @classmethod
@@ -32,7 +36,7 @@ class Grid:
 
     def field(self) -> Field:
         names = self.names or tuple(_least_squares.NAMES[:: self.every])
-        return Field("more-wild", names, self.methods, self.levels, self.seeds, self.seconds)
+        return Field("more-wild", names, self.methods, self.levels, self.seeds, self.seconds, rough=self.rough)
 
 
 def run(campaign: Campaign, grid: Grid) -> Finding:
@@ -44,13 +48,13 @@ def run(campaign: Campaign, grid: Grid) -> Finding:
 
 
 def _lead(grid: Grid, found: Outcome) -> list[str]:
-    levels = ", ".join(f"{level:g}" for level in grid.levels)
+    levels, same = ", ".join(f"{level:g}" for level in grid.levels), SAME if grid.rough else ""
     lead = [
         f"{len(found.facts)} of the 53 sums of squares of Moré and Wild (SIAM J. Optim. 20, 2009; `zolal.problems.more_wild`), 2 to 12 "
-        f"variables, no constraints. {PER_VARIABLE} (n + 1) evaluations; Gaussian noise of {levels} of the range f(start) - least value "
-        f"known; seeds: {grid.seeds}; {grid.seconds:g} s per run. The least value: of SLSQP and trust-constr with exact gradients from six "
-        f"starts ({REFERENCE:g} s) and of the exact runs of all methods; the size of the noise uses the former alone. Nobody is told that "
-        "f is a sum of squares.",
+        f"variables, no constraints. {PER_VARIABLE} (n + 1) evaluations; Gaussian noise{same} of {levels} of the range f(start) - least "
+        f"value known; seeds: {grid.seeds}; {grid.seconds:g} s per run. The least value: of SLSQP and trust-constr with exact gradients "
+        f"from six starts ({REFERENCE:g} s) and of the exact runs of all methods; the size of the noise uses the former alone. Nobody is "
+        "told that f is a sum of squares.",
         "auto gets a seed and the budget, the others their own defaults; Py-BOBYQA is told whether there is noise. SLSQP and trust-constr "
         "use forward differences, with steps of sqrt(noise level) max(1, |x_i|) where there is noise. pycma: a first step of 0.3.",
     ]

@@ -27,6 +27,7 @@ HELP = dict(
     every="Only every so-manieth problem of `cutest`, `more-wild` or `simulated`.",
     methods="Names of methods of `cutest`, `more-wild` or `simulated`, with commas between: only these.",
     noise="Noise levels of `cutest`, `more-wild` or `simulated`, with commas between: only these of 0,0.001,0.01.",
+    rough="In `cutest` and `more-wild` the noise is a function of x: the same whenever x is the same.",
     seconds="The time limit of one run of `peers`, `cutest`, `more-wild` or `simulated`; 60 unless given.",
     letters="The first letters of the names of `cutest` and `simulated`; H-Z unless given. A-G are kept for acceptance.",
     case="Run one case of `scaling` by its number, print it, and store nothing.",
@@ -45,6 +46,7 @@ def bench(
     every: int | None = None,
     methods: str | None = None,
     noise: str | None = None,
+    rough: bool = False,
     seconds: float | None = None,
     letters: str | None = None,
     case: int | None = None,
@@ -60,6 +62,7 @@ def bench(
         _show_case(nonnegative_int("--case", case), quick)
         return
     chosen = dict(largest=largest, problems=problems, every=every, methods=methods, noise=noise, seconds=seconds, letters=letters)
+    chosen |= dict(rough=rough or None)
     choices = {option: value for option, value in chosen.items() if value is not None}
     for option, value in choices.items():
         _check(name, option, value)
@@ -99,7 +102,8 @@ def benchmarks() -> dict[str, Benchmark]:
 
 
 def _check(name: str, option: str, value: Any) -> None:
-    where = {"largest": SIZED, "letters": ("cutest", "simulated"), "seconds": ("peers", *LISTED)}.get(option, LISTED)
+    some = {"largest": SIZED, "letters": ("cutest", "simulated"), "seconds": ("peers", *LISTED), "rough": ("cutest", "more-wild")}
+    where = some.get(option, LISTED)
     require(name in where, f"--{option}", f"go with {'one of ' if len(where) > 1 else ''}{', '.join(where)}", name)
     if option in ("largest", "every"):
         positive_int(f"--{option}", value)
@@ -118,7 +122,9 @@ def _bench_one(name: str, asked: Wanted, choices: dict[str, Any]) -> "tuple[Repo
     grid, options = grid_of(module, asked, module.Grid.quick_seeds)
     grid = _narrowed(grid, choices)
     finding, executed = carried_out(name, asked, lambda campaign: module.run(campaign, grid))
-    command = " ".join([f"zolal bench {name} {options}", *(f"--{option} {value}" for option, value in choices.items())])
+    command = " ".join(
+        [f"zolal bench {name} {options}", *(f"--{option}" if value is True else f"--{option} {value}" for option, value in choices.items())]
+    )
     origin, found = report.Origin(command, __version__, finding.seconds), report.report_bench(finding)
     shown = sum(not table.folded for table in found.tables)
     show(found, origin, report.write(found, asked.out / name, origin), executed, shown)

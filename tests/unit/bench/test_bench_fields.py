@@ -103,6 +103,13 @@ def test_a_trial_counts_judges_and_ends():
     assert (found.evaluations, found.least, found.late) == (4, pytest.approx(-1.2), False)
 
 
+def test_rough_noise_is_the_same_whenever_x_is():
+    trial, other = (Trial(disc(), 0.1, 1.0, 9, seed, 60.0, rough=True) for seed in (0, 1))
+    first, second, again = (trial(np.array(point)) for point in ([0.5, 0.0], [0.5, 1e-12], [0.5, 0.0]))
+    assert first == again != second
+    assert other(np.array([0.5, 0.0])) != first
+
+
 def test_a_trial_keeps_points_that_gain_by_a_violation_beside_those_that_do_not():
     """f = x1 + x2 in a disc; nothing is kept that is worse in both than another."""
     trial = Trial(disc(), 0.0, 1.0, 9, 0, 60.0, feasible=0.05)
