@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
+from zolal.solvers.auto import again
 from zolal.solvers.auto.dense import norm
 from zolal.solvers.auto.judge import judged, repeated
 from zolal.solvers.auto.state import Flight, ModelledState, Trial, UnderWay
@@ -25,9 +26,6 @@ class Planner(Protocol):
 
     def planned(self, state: ModelledState, terrain: Terrain) -> ModelledState:
         """With the next evaluation."""
-
-    def doubles(self, state: ModelledState) -> bool:
-        """Whether that is to be made twice."""
 
 
 def extended(state: ModelledState, count: int, terrain: Terrain, planner: Planner) -> ModelledState:
@@ -50,7 +48,7 @@ def extended(state: ModelledState, count: int, terrain: Terrain, planner: Planne
                 if believed.is_stuck:
                     break  # there is nothing to plan before another value comes
             query = _asked(believed, state)
-            twins = (query,) if query.trial is None and not query.is_repeat and planner.doubles(believed) else ()
+            twins = (query,) if query.trial is None and not query.is_repeat and again.doubles(believed) else ()
             state = _with(state.but(flight=replace(flight, owed=twins, plans=flight.plans + 1)), query)
         believed = _foreseen(believed, query, terrain, state.radius)
     return state

@@ -21,6 +21,7 @@ class Constants:
     near: float = 2.0  # radii: with noise, how near all values are kept
     again: float = 1.5  # lengths of the frame: how near noisy values are worth being made again
     repeat_trust: int = 8  # values that one repeated value counts for where the noise is estimated
+    outvoted: float = 4.0  # times the noise that repeats show: the most that a model may take for noise of what it misses
     radial: float = 3.0  # of s_3^2: the variance of (t.a)|a|^2, which passes for a slope, beside that of a random cubic
     search_moves: int = 40  # by a factor of 2 each: straight functions ask for many
     rounding: float = 4.0  # units in the last place of f that count as noise
@@ -54,6 +55,9 @@ class Constants:
     longest_look: float = 2.0  # of Delta, where a look may go with noise
     many: int = 30  # variables or values, with which to ask whether there is noise costs little
     repeats: int = 4  # values at the centre where two of them differ
+    rough_below: float = 0.03  # of the last good step, or of the radius at which f was smooth: where one asks whether it is rough
+    hair: float = 1e-3  # of a step: how far away that is asked
+    rough: float = 0.05  # of what the step is to gain: how little a smooth f changes there
 
     clear: float = 1e-6  # of f: a fall by as much is clear, and small parts of it are none of rounding's
     clear_doubts: float = 10.0  # what noise may have made of a fall: one by as many times as much is clear

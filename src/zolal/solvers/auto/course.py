@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from zolal.linearization import Linearization
+from zolal.solvers.auto import edges
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import norm
 from zolal.solvers.auto.eased import eased
@@ -48,6 +49,7 @@ def stepped(state: ModelledState, terrain: Terrain, model: Model, rows: Lineariz
     rows: at the centre, the outputs' last.
     """
     if state.reported is None:
+        terrain, rows = fenced(state, terrain, rows)
         step = Stepper(terrain).minimiser(model, rows, radius, state.bend)
         return Stepped(state.but(bend=step.bend), step)
     number = len(state.reported.beliefs)
@@ -65,6 +67,14 @@ def stepped(state: ModelledState, terrain: Terrain, model: Model, rows: Lineariz
     return Stepped(state.but(bend=step.bend, reported=reported), step._replace(gain=step.gain + less))
 
 
+def fenced(state: ModelledState, terrain: Terrain, rows: Linearization) -> tuple[Terrain, Linearization]:
+    """The terrain on this side of the points where f had no value."""
+    assert state.belief is not None
+    if not state.edges or state.reported is not None:
+        return terrain, rows
+    return edges.fenced(state.edges, terrain, rows, state.belief.centre, CONSTANTS.most_growth * state.radius)
+
+
 def sure_step(state: ModelledState, terrain: Terrain, model: Model, rows: Linearization) -> Stepped:
     """The step of the radius, or of a longer one where nothing but the radius holds it back and the belief is sure of what it gains.
 
@@ -77,7 +87,7 @@ def sure_step(state: ModelledState, terrain: Terrain, model: Model, rows: Linear
     most = CONSTANTS.most_growth * radius if may_be_longer else 0.0
     while radius < most and norm(found.step.point - model.centre) > CONSTANTS.full * radius and _is_sure(found):
         radius *= CONSTANTS.growth
-        step = Stepper(terrain).longer(model, found.step, radius)
+        step = Stepper(fenced(state, terrain, rows)[0]).longer(model, found.step, radius)
         longer = Stepped(state.but(bend=step.bend), step)
         if not (longer.step.gain > found.step.gain and _is_sure(longer)):
             break

@@ -13,6 +13,7 @@ from zolal.solvers.auto.constants import CONSTANTS
 _potrf, _trtrs = get_lapack_funcs(("potrf", "trtrs"), (np.empty(0),))
 NEGLIGIBLE = 2.0**-20  # of a third order, that is none beside it
 STRIP = 128  # rows of K that are made at once
+HIDDEN = 1e8  # the largest rho: slopes so far below the noise nobody will see, and a larger one leaves no digits of what values say of them
 
 
 class Scales(NamedTuple):
@@ -39,7 +40,7 @@ class Scales(NamedTuple):
         """Over a length that is so many times as long, where squares of values are in units so many times smaller."""
         third, (curvature, common, axes) = self.third * stretch**3, (s * stretch**2 for s in (self.curvature, self.common, self.axes))
         root = math.sqrt(ratio)
-        return Scales(curvature * root, third * root, self.noise * ratio, common * root, axes * root)
+        return Scales(curvature * root, third * root, min(self.noise * ratio, HIDDEN), common * root, axes * root)
 
     @property
     def quadratic(self) -> "Scales":

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from zolal.solvers.auto import course
+from zolal.solvers.auto import again, course
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import mean, norm, square_lengths
+from zolal.solvers.auto.edges import met, passed
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.state import ModelledState
 from zolal.solvers.auto.step import OVERSHOT
@@ -25,9 +26,9 @@ def judged(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledS
     if not math.isfinite(value) or _is_absurd(value, belief.values):
         shorter = CONSTANTS.retreat * min(state.radius, norm(u - belief.centre))
         accident = trial is None and state.missing == 0  # one look may fail by chance
-        radius = state.radius if accident else shorter
-        edge = state.has_edge or not math.isfinite(value)
-        return state.but(radius=radius, failures=0, missing=state.missing + 1, has_missed=True, has_edge=edge, is_warned=True)
+        radius = shorter if state.missing else state.radius  # and there may be a way along an edge
+        edges = state.edges if accident else met(state.edges, u, belief.centre)
+        return state.but(radius=radius, failures=0, missing=state.missing + 1, has_missed=True, edges=edges, is_warned=True)
     margin = CONSTANTS.noise_margin * state.noise
     fallen, square = state.merit - value, belief.surprise(u, value, len(values))
     if reported is not None:
@@ -39,7 +40,9 @@ def judged(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledS
     kept = CONSTANTS.surprise_memory if state.is_exact else CONSTANTS.noisy_surprise_memory
     surprise = kept * state.surprise + (1.0 - kept) * min(square, CONSTANTS.most_surprise)
     reported = None if state.reported is None else replace(state.reported, surprise=surprise)
-    state = state.but(missing=0, looks=state.looks + 1 if trial is None else 0, surprise=surprise, reported=reported)
+    state = state.but(
+        missing=0, edges=passed(state.edges, u), looks=state.looks + 1 if trial is None else 0, surprise=surprise, reported=reported
+    )
     if belief.is_exact and (values == values[0]).all():
         values = values[:1]  # where outputs alone have noise, a look is made twice for their sake
     state, grown = _without_odd_start(state, belief.told(u, values))
@@ -75,7 +78,9 @@ def repeated(state: ModelledState, u: np.ndarray, values: np.ndarray) -> Modelle
     was_exact = state.is_exact
     if state.reported is not None:
         state = state.but(reported=state.reported.repeated(u, outputs))
-    if not (belief.is_exact and (values == belief.value_at(u)).all()):
+    if again.is_the_same(state, values, belief.value_at(u)):
+        state = state.but(smooth_to=state.radius, hair=0.0) if state.hair else state
+    else:
         state = state.but(belief=belief.repeated(u, values))
     state = state.but(repeats=0, is_repeated=True, missing=0)
     if state.is_exact or not was_exact:

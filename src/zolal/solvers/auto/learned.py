@@ -31,7 +31,7 @@ def relearned(state: ModelledState) -> ModelledState:
     """
     belief = state.belief
     assert belief is not None
-    if state.k < state.next_units or state.reported is not None or state.has_edge or _has_steps(belief):
+    if state.k < state.next_units or state.reported is not None or _has_steps(belief):
         return state
     state = state.but(next_units=math.ceil(CONSTANTS.relearning * state.k))
     powers, scales = _likeliest(belief)
@@ -137,6 +137,7 @@ def _in_units(state: ModelledState, powers: np.ndarray, scales: Scales) -> Model
         typical_unit=math.exp(float(np.mean(np.log(units)))),
         belief=seen,
         first_point=first,
+        edges=tuple(edge._replace(point=edge.point / factors) for edge in state.edges),
         bend=factors[:, None] * state.bend * factors,
         rows=None,
         measured=None,

@@ -1,14 +1,14 @@
 """The marginal likelihood of the prior's scales, and the climb to where it is largest."""
 
 import math
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import factorized
 from zolal.solvers.auto.dense import solved as solved_for
-from zolal.solvers.auto.factor import Scales, cholesky, factorized_in_place, jitter, solved_by
+from zolal.solvers.auto.factor import HIDDEN, Scales, cholesky, factorized_in_place, jitter, solved_by
 
 NOISE, SHAPES = 2, [0, 1, 3, 4]  # which of the scales are those of the noise and of f itself
 ENDLESS = 1e300  # beside which the square of any solved column is nothing
@@ -36,6 +36,10 @@ class Repeats(NamedTuple):
     def most_noise(self) -> float:
         """The standard deviation of one value that repeats show, larger where they are few: a model of other values tells no more of it."""
         return self.student_factor * math.sqrt(self.square / self.number) if self.number else math.inf
+
+    def most_amplitude(self, rho: Any) -> Any:
+        """By which noise is a few times what repeats show: so much a model may take for noise that it misses, and no more."""
+        return (CONSTANTS.outvoted * self.most_noise) ** 2 / rho if self.square > 0.0 else np.full_like(rho, math.inf)
 
     @property
     def trusted(self) -> "Repeats":
@@ -92,7 +96,7 @@ class Likelihood:
     def slopes_along_units(self, scales: Scales) -> np.ndarray:
         """Its derivatives by the logarithm of each variable's unit, by which an offset's own changes by minus itself.
 
-        With alpha = K^-1 (F - v), w = K^-1 1 and W = (N - 1 + n) alpha alpha^T/((F - v).alpha + S/rho) - K^-1 + w w^T/(1.w), half the sums
+        With alpha = K^-1 (F - v), w = K^-1 1, the amplitude A and W = alpha alpha^T/A - K^-1 + w w^T/(1.w), half the sums
         of W_ij dK_ij.
         """
         a, rho, number = self.offsets, max(scales.noise, self.least), len(self.values)
@@ -104,8 +108,8 @@ class Likelihood:
         ones = inverse.sum(axis=1)
         alpha = inverse @ self.values - (float(ones @ self.values) / float(ones.sum())) * ones
         square = max(float(alpha @ self.values) + self.repeats.square / rho, 1e-300)
-        free = (number - 1 + self.repeats.number) / square
-        W = free * np.outer(alpha, alpha) - inverse + np.outer(ones, ones) / float(ones.sum())
+        amplitude = min(square / (number - 1 + self.repeats.number), float(self.given.most_amplitude(rho)))
+        W = np.outer(alpha, alpha) / amplitude - inverse + np.outer(ones, ones) / float(ones.sum())
         radial = CONSTANTS.radial * third
         by_product = 1.0 + products * (curvature + third * products * (3.0 + 4.0 * products)) + radial * np.outer(lengths, lengths)
         by_length = 0.25 * common * lengths + radial * products * lengths  # |a|^2 of the row's own point
@@ -188,7 +192,9 @@ class Likelihood:
         """squares: (F - v).K^-1 (F - v). lengths: the sums of log L_ii."""
         number, repeated, rho = len(self.beyond), self.repeats.number, np.maximum(several[:, NOISE], self.least)
         square = np.maximum(squares + self.repeats.square / rho, 1e-300)
-        fit = -0.5 * (number - 1 + repeated) * np.log(square) - 0.5 * repeated * np.log(rho)
+        free = number - 1 + repeated
+        amplitude = np.minimum(square / free, self.given.most_amplitude(rho))
+        fit = -0.5 * (free * np.log(free * amplitude) + square / amplitude - free) - 0.5 * repeated * np.log(rho)
         fit -= lengths + 0.5 * np.log(ones_square)
         shapes = several[:, SHAPES]
         pull = np.log(np.where(shapes > 0.0, shapes / self.first, 1.0))
@@ -232,13 +238,16 @@ class Likelihood:
     def _farther(self, before: Scales, scales: Scales) -> Scales:
         """By the same factors once more, which takes one matrix where all neighbours take eight; what has not changed keeps its bits."""
         found = Scales._make(new * (new / old) if old else new for old, new in zip(before, scales, strict=True))
-        return found._replace(noise=max(found.noise, self.least)) if self.repeats.number else found
+        return self._noisier(found, 1.0) if self.repeats.number else found
 
     def _neighbours(self, scales: Scales) -> list[Scales]:
         found = [Scales._make((*scales[:i], scales[i] * factor, *scales[i + 1 :])) for i in SHAPES for factor in (0.5, 2.0)]
         if self.repeats.number:
-            found += [scales._replace(noise=max(factor * scales.noise, self.least)) for factor in (0.25, 4.0)]
+            found += [self._noisier(scales, factor) for factor in (0.25, 4.0)]
         return found
+
+    def _noisier(self, scales: Scales, factor: float) -> Scales:
+        return scales._replace(noise=min(max(factor * scales.noise, self.least), HIDDEN))
 
 
 def _terms(offsets: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -14,7 +14,7 @@ from zolal.estimators.survey import Probe, Survey
 from zolal.mirror import Euclidean, MirrorMap
 from zolal.problem import Problem, SlackForm
 from zolal.result import Status
-from zolal.solvers.auto import ahead, course, ends
+from zolal.solvers.auto import again, ahead, course, ends
 from zolal.solvers.auto.certificate import across_equalities, answer, certified
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import norm
@@ -58,7 +58,7 @@ class Modelled(Solver[ModelledState]):
         terrain = Terrain.of(form, unit, x0)
         x = terrain.outward(terrain.start(terrain.inward(x0), seed))
         u, z = terrain.inward(x), form.start(x)
-        c = form.value(z)
+        c, radius = form.value(z), CONSTANTS.first_radius * math.sqrt(d)
         return ModelledState(
             form=form,
             seed=seed,
@@ -69,7 +69,8 @@ class Modelled(Solver[ModelledState]):
             feasibility=form.equalities.violation(x),
             units=unit,
             typical_unit=math.exp(float(np.mean(np.log(unit)))),
-            radius=CONSTANTS.first_radius * math.sqrt(d),
+            radius=radius,
+            smooth_to=radius,
             asked=u,
             trial=None,
             first_point=u,
@@ -89,10 +90,14 @@ class Modelled(Solver[ModelledState]):
         """
         if state.flight is not None:
             return self._under_way(state, state.flight)
-        x = state.terrain.outward(state.asked)
+        terrain = state.terrain
         identity = Gaussian(state.form.problem.dimension, 1, seed=state.seed, iteration=state.k)
-        count = state.repeats or (2 if self.doubles(state) else 1)
-        return Survey((x,), identity, tuple(Probe(sample=i) for i in range(count)), optional=state.belief is not None)
+        count = state.repeats or (2 if again.doubles(state) else 1)
+        if not state.hair:
+            probes = tuple(Probe(sample=i) for i in range(count))
+            return Survey((terrain.outward(state.asked),), identity, probes, optional=state.belief is not None)
+        points = tuple(terrain.outward(u) for u in again.places(state, terrain, count))
+        return Survey(points, identity, tuple(Probe(i, sample=i) for i in range(count)), optional=True)
 
     def _under_way(self, state: ModelledState, flight: Flight) -> Standing:
         terrain, identity = state.terrain, Gaussian(state.form.problem.dimension, 1, seed=state.seed)
@@ -158,15 +163,6 @@ class Modelled(Solver[ModelledState]):
         reported = Reported.start(state.form.problem.outputs, state.asked, outputs, state.radius, self.confidence)
         return state.but(reported=reported)
 
-    @staticmethod
-    def doubles(state: ModelledState) -> bool:
-        """Whether a look is made twice, so that the noise stays known apart from what the model misses: half the root of the values are."""
-        if state.belief is None or state.trial is not None or state.is_exact:
-            return False
-        others = () if state.reported is None else state.reported.beliefs
-        noisy = [belief for belief in (state.belief, *others) if not belief.is_exact]
-        return any((2 * belief.repeats.number) ** 2 < len(belief.values) for belief in noisy)
-
     def planned(self, state: ModelledState, terrain: Terrain) -> ModelledState:
         """With the next evaluation, and with what the belief says of the centre."""
         belief = state.belief
@@ -175,7 +171,7 @@ class Modelled(Solver[ModelledState]):
             state = self._arrived(state, terrain, belief.centre)
         here = course.here(state, terrain, state.gradient_size * state.typical_unit)
         state = self._measured(state, here)
-        if state.repeats or self._asks_for_noise(state):
+        if state.repeats or again.matters(state):
             return state.but(asked=belief.centre, trial=None, repeats=state.repeats or 1)
         if self._says_nothing(state):  # the values say nothing yet: go farther
             state = state.but(radius=2.0 * state.radius, plateau=2.0 * state.radius, last_length=math.inf)
@@ -198,7 +194,7 @@ class Modelled(Solver[ModelledState]):
         def gains_at_most(limit: float) -> bool:
             return step.gain <= limit and course.hope(state, terrain, model, here.rows) <= limit
 
-        if self._may_repeat(state) and gains_at_most(CONSTANTS.negligible * state.extent):
+        if again.may_ask(state) and gains_at_most(CONSTANTS.negligible * state.extent):
             return state.but(asked=belief.centre, trial=None, repeats=1)
         tells = looked_enough and step.gain > CONSTANTS.noise_margin * state.noise  # by one value whether the step gains
         if ignorant and not tells and (look := self._look(state, terrain, here)):
@@ -211,6 +207,8 @@ class Modelled(Solver[ModelledState]):
             state = state.but(radius=CONSTANTS.shrinkage * state.radius)
             return self._any_look(state, terrain, here) or self._stuck(state, belief.centre)
         trial = Trial(step.gain, course.deviation(state, step), norm(step.point - here.centre))
+        if again.may_be_rough(state, trial):
+            return again.next_to_the_centre(state, trial)
         is_known = state.is_exact and is_among(step.point, belief.points, SAME_STEP * trial.length)
         if is_known and (look := self._any_look(state, terrain, here)):
             return look  # the model foretells a gain that a value has denied
@@ -242,23 +240,10 @@ class Modelled(Solver[ModelledState]):
             return len(belief.values) > 1 and belief.is_flat and all(output.is_flat for output in reported.beliefs)
         return (belief.is_flat and len(belief.values) > 1) or belief.is_plateau
 
-    def _asks_for_noise(self, state: ModelledState) -> bool:
-        """Whether noise may have made a step fail, so that the centre is evaluated again at once; else a step that gains little asks.
-
-        With many values it is asked in any case, and with many variables, which take as many looks, at the start: it then costs little.
-        """
-        assert state.belief is not None
-        many = max(len(state.units), len(state.belief.values) - (state.belief.foreseen or 0)) >= CONSTANTS.many
-        return self._may_repeat(state) and (state.has_failed or many)
-
-    @staticmethod
-    def _may_repeat(state: ModelledState) -> bool:
-        return not state.is_repeated and state.unanswered < CONSTANTS.patience
-
     @staticmethod
     def _stuck(state: ModelledState, centre: np.ndarray) -> ModelledState:
         """Where constraints leave no way to look along: no step can gain, and noise is all that is left to ask for."""
-        if Modelled._may_repeat(state):
+        if again.may_ask(state):
             return state.but(asked=centre, trial=None, repeats=1)
         return state.but(is_stuck=True, gain=0.0, gradient_size=state.gradient_size or 1.0)
 
@@ -309,6 +294,8 @@ class Modelled(Solver[ModelledState]):
             assert state.rows is not None
             here = replace(here, rows=state.rows)
         seen = belief.points if state.is_exact else None
+        terrain, rows = course.fenced(state, terrain, here.rows)
+        here = replace(here, rows=rows)
         point = looked_at(terrain, here, covariance, fresh, self._reach(state), state.is_exact, seen)
         if point is not None and not belief.is_exact and is_among(point, belief.points, SAME_PLACE * norm(point - here.centre)):
             if acts and self._seems_small(state):  # where bounds lead all looks to one place, more values there tell little

@@ -308,9 +308,7 @@ def is_among(point: np.ndarray, points: np.ndarray, near: float) -> bool:
 def _left_of(way: np.ndarray, terrain: Terrain, here: Here) -> np.ndarray:
     """What bounds and linearized rows leave of a way from the centre; what is blocked there by a bound goes to its other side."""
     (lower, upper), rows = terrain.around(here.centre), here.rows
-    if terrain.has_bounds:
-        blocked = ((way > upper) & (-way >= lower)) | ((way < lower) & (-way <= upper))
-        way = np.minimum(np.maximum(np.where(blocked, -way, way), lower), upper)
+    way = terrain.turned(here.centre, way)
     if not len(rows.value):
         return way
     there = rows.at(rows.value + rows.jacobian @ way)

@@ -252,7 +252,8 @@ class Quadratic:
         """A; where all values are equal, what rounding may hide."""
         repeats = self.repeats.trusted
         number = max(len(self.values) - 1 - (self.foreseen or 0) + repeats.number, 1)
-        return max((self._factor.square + repeats.square / self._rho) / number, self.rounding**2 / max(self._rho, 1.0))
+        likeliest = (self._factor.square + repeats.square / self._rho) / number
+        return max(min(likeliest, float(self.repeats.most_amplitude(self._rho))), self.rounding**2 / max(self._rho, 1.0))
 
     @property
     def prior_variance(self) -> float:

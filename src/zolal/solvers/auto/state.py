@@ -11,6 +11,7 @@ from zolal._cached import cached_property
 from zolal.linearization import Linearization
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import norm
+from zolal.solvers.auto.edges import Edge
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.reported import Reported
 from zolal.solvers.auto.terrain import Terrain
@@ -76,10 +77,12 @@ class ModelledState(State):
     repeats: int = 0  # more values that are asked for at the centre
     unanswered: int = 0  # times that such a value did not come
     is_repeated: bool = False  # whether some point has given two values, which tells whether there is noise
+    hair: float = 0.0  # how far from a point more values at it are asked for, where f is rough or may be
+    smooth_to: float = math.inf  # the radius down to which f has been seen to be smooth
     steepest: float = 0.0  # the mean slope of a move, per unit of u, that f has surely fallen along: the largest so far
     missing: int = 0  # evaluations in a row that gave no value
     has_missed: bool = False  # whether any gave none
-    has_edge: bool = False  # whether any gave no number at all, so that f may have a domain
+    edges: tuple[Edge, ...] = ()  # where they did not
     next_units: int = 0  # the batch after which other units are asked for next
     plateau: float = 0.0  # the radius that a plateau around the centre asks for
     last_length: float = math.inf  # of the last step that was accepted

@@ -114,6 +114,14 @@ class Terrain:
         """The bounds on a step from u."""
         return (self.lower - u, self.upper - u) if self.has_bounds else (self.lower, self.upper)
 
+    def turned(self, u: np.ndarray, way: np.ndarray) -> np.ndarray:
+        """What bounds leave of a way from u; what one of them blocks goes to its other side."""
+        if not self.has_bounds:
+            return way
+        lower, upper = self.around(u)
+        blocked = ((way > upper) & (-way >= lower)) | ((way < lower) & (-way <= upper))
+        return np.minimum(np.maximum(np.where(blocked, -way, way), lower), upper)
+
     def clipped(self, u: np.ndarray) -> np.ndarray:
         return np.minimum(np.maximum(u, self.lower), self.upper) if self.has_bounds else u
 

@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 from regression import SCALES, belief_of
 
 from zolal import Problem, minimize
-from zolal.solvers.auto import course
+from zolal.solvers.auto import again, course
 from zolal.solvers.auto.certificate import answer
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.judge import judged
@@ -112,7 +112,7 @@ def test_exact_values_little_noise_and_a_domain_ask_for_a_value_before_the_centr
 def test_looks_are_doubled_until_repeats_are_half_the_root_of_the_values(repeats, doubled):
     state = state_of(bowl, 100, noise=1e-3)
     belief = replace(state.belief, repeats=Repeats(1e-6 * repeats, repeats))
-    assert Modelled.doubles(replace(state, belief=belief)) == doubled
+    assert again.doubles(replace(state, belief=belief)) == doubled
 
 
 def test_noise_is_asked_for_only_once_nothing_is_left_to_gain():

@@ -165,7 +165,16 @@ def test_what_is_no_value_or_absurd_is_a_refused_step_and_no_part_of_the_belief(
     state = state_with(Trial(0.2, 0.01, 0.3))
     after = judged(state, STEP, one(value))
     assert after.belief is state.belief
-    assert after.radius == pytest.approx(0.3 / 4)
+    assert after.radius == state.radius  # there may be a way along the edge
+    assert [edge.point.tolist() for edge in after.edges] == [STEP.tolist()]
+    again = judged(after, STEP, one(value))
+    assert again.radius == pytest.approx(0.3 / 4)
+
+
+def test_an_edge_is_forgotten_once_a_value_comes_near():
+    state = judged(state_with(Trial(0.2, 0.01, 0.3)), STEP, one(np.nan))
+    assert judged(state, 0.7 * STEP, one(state.belief.value)).edges
+    assert not judged(state, 0.8 * STEP, one(state.belief.value)).edges
 
 
 @pytest.mark.parametrize("value", [np.nan, 1e300])
@@ -199,12 +208,13 @@ def test_noise_relaxes_the_judge():
 
 
 def test_what_a_belief_misses_is_not_noise_where_repeats_say_otherwise():
-    """The belief's noise is a fiftieth and more; three repeats say a thousandth, and a step that leads up by a fiftieth is refused."""
+    """The belief's noise is several times what three repeats say, and a step is refused that leads up by more than those allow."""
     state = state_with(Trial(0.01, 0.01, 0.3), noise=0.1)
     sure = replace(state, belief=state.belief.but(repeats=Repeats(3 * 0.001**2, 3)))
-    assert sure.belief.noise > 0.02
-    assert sure.noise == pytest.approx(0.001 * Repeats(1.0, 3).student_factor)
-    assert_array_equal(judged(sure, STEP, one(sure.belief.value + 0.02)).belief.centre, np.zeros(2))
+    shown = 0.001 * Repeats(1.0, 3).student_factor
+    assert sure.belief.noise == pytest.approx(CONSTANTS.outvoted * shown)  # it would be 0.02 and more
+    assert sure.noise == pytest.approx(shown)
+    assert_array_equal(judged(sure, STEP, one(sure.belief.value + sure.belief.noise)).belief.centre, np.zeros(2))
 
 
 def test_a_look_under_noise_has_to_be_clearly_better():
