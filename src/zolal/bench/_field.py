@@ -42,7 +42,7 @@ class Field:
         """All runs on one problem."""
         budget, span = PER_VARIABLE * (facts.n + 1), facts.start - facts.best
         given = dict(collection=self.collection, name=name, letters=self.letters, span=span, budget=budget, seconds=self.seconds)
-        given |= {name: True for name in ("blind", "rough") if getattr(self, name)}
+        given |= {option: True for option in ("blind", "rough") if getattr(self, option)}
         return [
             Task(measure, given | dict(method=method, level=level, seed=seed), f"{name}, {method}, noise {level:g}, seed {seed}")
             for method in installed(self.methods)

@@ -116,7 +116,9 @@ def tried(
         warnings.simplefilter("ignore")
         warm_up(method)  # what is loaded or compiled once is not the method's time
         if blind:
-            return _measure_blind(given, Trial(given, level * span, span, budget, seed, seconds, max(FEASIBLE, level)), method, level, seed)
+            return _measure_blind(
+                given, Trial(given, level * span, span, budget, seed, seconds, max(FEASIBLE, level), rough), method, level, seed
+            )
         trial = Trial(given, level * span, span, budget, seed, seconds, rough=rough)
         x = METHODS[method](given, trial, level, seed)
         return trial.verdict(np.asarray(x, dtype=float))
@@ -168,7 +170,7 @@ class Trial:
 
     def _random(self, x: Array) -> np.random.Generator:
         """The noise's own numbers, or those that x draws, which are always the same for the same x."""
-        return np.random.default_rng([self.seed, zlib.crc32(np.asarray(x, dtype=float).tobytes())]) if self.rough else self.rng
+        return np.random.default_rng([self.seed, zlib.crc32((x + 0.0).tobytes())]) if self.rough else self.rng  # -0 is 0
 
     def _judge(self, x: Array, value: float) -> None:
         if not value < max(self.best, self.least):

@@ -57,13 +57,18 @@ def next_to_the_centre(state: ModelledState, trial: Trial) -> ModelledState:
     return state.but(asked=state.belief.centre, trial=None, repeats=1, hair=CONSTANTS.hair * trial.length)
 
 
+def as_smooth(state: ModelledState) -> ModelledState:
+    """With the question answered, or left open, until the radius is much shorter; as it is where f is known to be rough."""
+    return state.but(smooth_to=state.radius, hair=0.0) if state.hair and state.is_exact else state
+
+
 def is_the_same(state: ModelledState, values: np.ndarray, before: float | None) -> bool:
     """Whether more values at a point say no more than the one before: the same, or nearly so a hair's breadth away."""
     belief = state.belief
     assert belief is not None
     if before is None or not belief.is_exact:
         return False
-    allowed = max(CONSTANTS.rough * state.gain, belief.rounding) if state.hair else 0.0
+    allowed = max(CONSTANTS.rough * state.gain, belief.rounding, belief.grain) if state.hair else 0.0
     return bool((np.abs(values - before) <= allowed).all())
 
 
@@ -74,15 +79,29 @@ def places(state: ModelledState, terrain: Terrain, count: int) -> list[np.ndarra
         return [point] * count
     assert state.belief is not None
     known = state.belief.value_at(point) is not None
+    assert state.rows is not None
     rows = Gaussian(len(point), count, seed=state.seed, iteration=state.k, stream=STREAM)
     ways = [state.hair / norm(row) * row for row in (rows.row(i, point) for i in range(count))]
-    return [_beside(terrain, point, way) if known or i else point for i, way in enumerate(ways)]
+    allowed = max(LOOSE, 1.01 * state.rows.own_distance)
+    return [_beside(terrain, point, way, allowed) if known or i else point for i, way in enumerate(ways)]
 
 
-def _beside(terrain: Terrain, point: np.ndarray, way: np.ndarray) -> np.ndarray:
-    """A point so near to another one, where rows and bounds hold; the same one where they leave no other."""
+def at_one_point(state: ModelledState, terrain: Terrain, told: np.ndarray) -> np.ndarray:
+    """What was told, less what the belief foretells of the hair's breadth: beside a steep bound f changes by much more than along it."""
+    if not state.hair:
+        return told
+    assert state.belief is not None
+    there = state.belief.foretold(terrain.as_evaluated(state.asked)).change
+    found = told.copy()
+    for row, place in zip(found, places(state, terrain, len(told)), strict=True):
+        row[0] -= state.belief.foretold(terrain.as_evaluated(place)).change - there
+    return found
+
+
+def _beside(terrain: Terrain, point: np.ndarray, way: np.ndarray, allowed: float) -> np.ndarray:
+    """A point so near to another one, where rows and bounds hold as far as is allowed; the same one where they leave no other."""
     for side in (way, -way):  # in a corner of rows one of them leads nowhere
         found, left, _ = terrain.restored(point + terrain.turned(point, side))
-        if left <= LOOSE and norm(found - point) > ANOTHER * norm(way):
+        if left <= allowed and norm(found - point) > ANOTHER * norm(way):
             return found
     return point

@@ -117,7 +117,7 @@ def _foreseen(state: ModelledState, query: UnderWay, terrain: Terrain, radius: f
     seen = judged(state.but(trial=_trial(state, query, u)), u, np.append(value, outputs)[None, :])
     if seen.reported is not None:
         seen = seen.but(reported=replace(seen.reported, surprise=state.surprise))
-    return seen.but(radius=min(seen.radius, radius), surprise=state.surprise)
+    return seen.but(radius=min(seen.radius, radius), surprise=state.surprise, edges=state.edges)
 
 
 def _trial(state: ModelledState, query: UnderWay, u: np.ndarray) -> Trial | None:

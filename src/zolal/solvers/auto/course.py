@@ -100,7 +100,7 @@ def hope(state: ModelledState, terrain: Terrain, model: Model, rows: Linearizati
     way = norm(model.centre - state.first_point)
     if state.gain > CONSTANTS.little * state.fallen or way <= state.radius:
         return state.gain
-    return max(state.gain, stepped(state, terrain, model, rows, way).step.gain)
+    return max(state.gain, stepped(state.but(edges=()), terrain, model, rows, way).step.gain)
 
 
 def _is_sure(found: Stepped) -> bool:

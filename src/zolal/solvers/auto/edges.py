@@ -16,27 +16,35 @@ from zolal.solvers.auto.terrain import Terrain
 
 
 class Edge(NamedTuple):
-    """A point without a value, and how far it was from the centre then."""
+    """A point without a value, and the centre at which it was met."""
 
     point: np.ndarray
-    way: float
+    centre: np.ndarray
+
+    @property
+    def distance(self) -> float:
+        return norm(self.point - self.centre)
+
+    def in_units(self, factors: np.ndarray) -> "Edge":
+        """In units that are so many times as long."""
+        return Edge(self.point / factors, self.centre / factors)
 
 
 def met(edges: tuple[Edge, ...], point: np.ndarray, centre: np.ndarray) -> tuple[Edge, ...]:
     """With one more, of which the last few are kept."""
-    way = norm(point - centre)
-    return (*edges, Edge(point, way))[-CONSTANTS.few * (len(point) + 1) :] if way > 0.0 else edges
+    edge = Edge(point, centre)
+    return (*edges, edge)[-CONSTANTS.few * (len(point) + 1) :] if edge.distance > 0.0 else edges
 
 
 def passed(edges: tuple[Edge, ...], point: np.ndarray) -> tuple[Edge, ...]:
     """Without those that a value has come near to: it may have been an accident, or there is some way left."""
-    return tuple(edge for edge in edges if norm(edge.point - point) > CONSTANTS.retreat * edge.way)
+    return tuple(edge for edge in edges if norm(edge.point - point) > CONSTANTS.retreat * edge.distance)
 
 
 def fenced(
     edges: tuple[Edge, ...], terrain: Terrain, rows: Linearization, centre: np.ndarray, reach: float
 ) -> tuple[Terrain, Linearization]:
-    """The terrain on this side of the points, and the rows with theirs. rows: at the centre. reach: as far as anything goes."""
+    """The terrain on this side of the points, and the rows with theirs. rows: at the centre. reach: as far as a step or a look goes."""
     found = tuple(row for edge in edges if (row := _row(edge, centre)).high <= reach)
     if not found:
         return terrain, rows
@@ -48,4 +56,4 @@ def _row(edge: Edge, centre: np.ndarray) -> OutputRow:
     """How far a point goes towards the edge, which is to be half of the way at the most."""
     way = edge.point - centre
     length = norm(way)
-    return OutputRow(centre, 0.0, way / max(length, 1e-300), np.zeros((len(way), len(way))), -np.inf, 0.5 * length)
+    return OutputRow(centre, 0.0, way / max(length, 1e-300), 0.0, -np.inf, 0.5 * length)

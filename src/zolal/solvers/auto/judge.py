@@ -24,10 +24,11 @@ def judged(state: ModelledState, u: np.ndarray, values: np.ndarray) -> ModelledS
     values, outputs = _usable(values)
     value = mean(values) if len(values) else math.nan
     if not math.isfinite(value) or _is_absurd(value, belief.values):
-        shorter = CONSTANTS.retreat * min(state.radius, norm(u - belief.centre))
+        shorter = CONSTANTS.retreat * min(state.radius, norm(u - belief.centre) or state.radius)
         accident = trial is None and state.missing == 0  # one look may fail by chance
-        radius = shorter if state.missing else state.radius  # and there may be a way along an edge
-        edges = state.edges if accident else met(state.edges, u, belief.centre)
+        goes_along = reported is None and state.missing == 0  # the edge that a step has met
+        radius = state.radius if accident or goes_along else shorter
+        edges = state.edges if accident or reported is not None else met(state.edges, u, belief.centre)
         return state.but(radius=radius, failures=0, missing=state.missing + 1, has_missed=True, edges=edges, is_warned=True)
     margin = CONSTANTS.noise_margin * state.noise
     fallen, square = state.merit - value, belief.surprise(u, value, len(values))
@@ -74,12 +75,12 @@ def repeated(state: ModelledState, u: np.ndarray, values: np.ndarray) -> Modelle
     sane = np.array([not _is_absurd(value, belief.values) for value in values], dtype=bool)
     values, outputs = values[sane], outputs[sane]
     if not len(values):
-        return state.but(repeats=0, unanswered=state.unanswered + 1, has_missed=True)
+        return again.as_smooth(state).but(repeats=0, unanswered=state.unanswered + 1, has_missed=True)
     was_exact = state.is_exact
     if state.reported is not None:
         state = state.but(reported=state.reported.repeated(u, outputs))
     if again.is_the_same(state, values, belief.value_at(u)):
-        state = state.but(smooth_to=state.radius, hair=0.0) if state.hair else state
+        state = again.as_smooth(state)
     else:
         state = state.but(belief=belief.repeated(u, values))
     state = state.but(repeats=0, is_repeated=True, missing=0)

@@ -27,7 +27,7 @@ def relearned(state: ModelledState) -> ModelledState:
     """In other units from time to time, where the values are clearly likelier in them and they are far from the present ones.
 
     Factors are powers of 2, so that points keep their bits. Not with outputs of a simulator, whose beliefs have the same frame, nor where f
-    has steps, on which it is flat by chance, or a domain, at whose edge it is curved as nowhere else.
+    has steps, on which it is flat by chance.
     """
     belief = state.belief
     assert belief is not None
@@ -137,7 +137,7 @@ def _in_units(state: ModelledState, powers: np.ndarray, scales: Scales) -> Model
         typical_unit=math.exp(float(np.mean(np.log(units)))),
         belief=seen,
         first_point=first,
-        edges=tuple(edge._replace(point=edge.point / factors) for edge in state.edges),
+        edges=tuple(edge.in_units(factors) for edge in state.edges),
         bend=factors[:, None] * state.bend * factors,
         rows=None,
         measured=None,

@@ -38,7 +38,7 @@ class Repeats(NamedTuple):
         return self.student_factor * math.sqrt(self.square / self.number) if self.number else math.inf
 
     def most_amplitude(self, rho: Any) -> Any:
-        """By which noise is a few times what repeats show: so much a model may take for noise that it misses, and no more."""
+        """The amplitude at which the noise would be a few times what repeats show; a model may take no more for noise of what it misses."""
         return (CONSTANTS.outvoted * self.most_noise) ** 2 / rho if self.square > 0.0 else np.full_like(rho, math.inf)
 
     @property

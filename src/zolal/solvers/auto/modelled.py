@@ -96,7 +96,8 @@ class Modelled(Solver[ModelledState]):
         if not state.hair:
             probes = tuple(Probe(sample=i) for i in range(count))
             return Survey((terrain.outward(state.asked),), identity, probes, optional=state.belief is not None)
-        points = tuple(terrain.outward(u) for u in again.places(state, terrain, count))
+        with one_thread():
+            points = tuple(terrain.outward(u) for u in again.places(state, terrain, count))
         return Survey(points, identity, tuple(Probe(i, sample=i) for i in range(count)), optional=True)
 
     def _under_way(self, state: ModelledState, flight: Flight) -> Standing:
@@ -125,6 +126,7 @@ class Modelled(Solver[ModelledState]):
 
     def _told(self, state: ModelledState, rows: np.ndarray) -> ModelledState:
         terrain = state.terrain
+        rows = again.at_one_point(state, terrain, rows)
         state = state.but(k=state.k + 1)
         if state.belief is None:
             return self._first(state, rows[0], terrain)

@@ -12,8 +12,8 @@ below, the fifth-order error independent with variance A s_3^2 |a|^10 and the no
     H = s_h^2 (sum_i alpha_i |a_i|^2/2) I + s_d^2 diag(sum_i alpha_i q(a_i)) + s_H^2 sum_i alpha_i a_i a_i^T.
 
 Many functions are curved alike in all directions, or are sums over their variables. s_h, s_d and s_H are looked for by themselves, so that
-values say which it is, and such a function is known from few of them. The amplitude A has the closed form
-((F - v).K^-1 (F - v) + S/rho)/(N - 1 + n) with the sum of squares S of n repeats; the scales and rho are those of the largest marginal
+values say which it is, and such a function is known from few of them. The amplitude A is ((F - v).K^-1 (F - v) + S/rho)/(N - 1 + n) with
+the sum of squares S of n repeats, or less, where noise would be far above them; the scales and rho are those of the largest marginal
 likelihood on a grid of powers of 2, looked for among neighbours. Exact, repeated and noisy values differ in rho alone (docs/algorithm.md).
 """
 

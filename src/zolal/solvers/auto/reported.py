@@ -19,16 +19,16 @@ class OutputRow(NamedTuple):
     centre: np.ndarray
     value: float
     gradient: np.ndarray
-    hessian: np.ndarray
+    hessian: np.ndarray | float  # 0 where it is straight
     low: float
     high: float
 
     def at(self, u: np.ndarray) -> float:
         t = u - self.centre
-        return self.value + float(self.gradient @ t + 0.5 * (t @ (self.hessian @ t)))
+        return self.value + float(self.gradient @ t + 0.5 * (t @ np.dot(self.hessian, t)))
 
     def slope(self, u: np.ndarray) -> np.ndarray:
-        return self.gradient + self.hessian @ (u - self.centre)
+        return self.gradient + np.dot(self.hessian, u - self.centre)
 
     def eased(self, value: float) -> "OutputRow":
         """With bounds that leave room for a value outside of them."""

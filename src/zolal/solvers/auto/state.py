@@ -82,7 +82,7 @@ class ModelledState(State):
     steepest: float = 0.0  # the mean slope of a move, per unit of u, that f has surely fallen along: the largest so far
     missing: int = 0  # evaluations in a row that gave no value
     has_missed: bool = False  # whether any gave none
-    edges: tuple[Edge, ...] = ()  # where they did not
+    edges: tuple[Edge, ...] = ()  # points where f had no value, which steps and looks keep away from
     next_units: int = 0  # the batch after which other units are asked for next
     plateau: float = 0.0  # the radius that a plateau around the centre asks for
     last_length: float = math.inf  # of the last step that was accepted

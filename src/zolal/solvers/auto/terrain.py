@@ -49,7 +49,7 @@ class Terrain:
     lower: np.ndarray
     upper: np.ndarray
     extras: tuple[_Extra, ...]
-    outputs: tuple[OutputRow, ...] = ()  # believed, not known; the last rows
+    outputs: tuple[OutputRow, ...] = ()  # believed, not known, or the edges of f's domain; the last rows
 
     @classmethod
     def of(cls, form: SlackForm, units: np.ndarray, x: Array) -> "Terrain":

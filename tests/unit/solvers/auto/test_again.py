@@ -9,15 +9,18 @@ from regression import SCALES, belief_of
 from scipy.optimize import LinearConstraint, NonlinearConstraint
 
 from zolal import Problem
+from zolal.constraints import Outputs, Simulated
 from zolal.sets import Box, WholeSpace
 from zolal.solvers.auto import again
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.judge import repeated
 from zolal.solvers.auto.likelihood import Repeats
 from zolal.solvers.auto.modelled import Modelled
+from zolal.solvers.auto.reported import Reported
 from zolal.solvers.auto.state import Flight, Trial
 
 D, RADIUS, HAIR = 4, 1e-3, 1e-6
+REPORTED = Reported.start(Outputs.of([Simulated(upper=1.0)]), np.zeros(D), np.zeros(1), RADIUS, 0.95)
 STEP = Trial(gain=0.1, deviation=0.01, length=RADIUS)
 PLANE = LinearConstraint(np.ones((1, D)), 2.0, 2.0)
 SPHERE = NonlinearConstraint(lambda x: float(x @ x), 1.0, 1.0)
@@ -33,7 +36,16 @@ def state_of(region=EVERYWHERE, constraints=(), **changes):
     values = 3.0 + np.concatenate([[0.0], rng.random(10)])
     belief = belief_of(points, values, scales=SCALES._replace(noise=1e-12), repeats=Repeats(), centre=POINT, length=RADIUS)
     state = Modelled(x_scale=np.ones(D)).init(Problem(lambda x: 0.0, D, region=region, constraints=constraints), POINT, 0)
-    usual = dict(belief=belief, radius=RADIUS, asked=POINT, first_value=4.0, is_repeated=True, has_failed=True, is_warned=True)
+    usual = dict(
+        rows=state.terrain.rows(POINT),
+        belief=belief,
+        radius=RADIUS,
+        asked=POINT,
+        first_value=4.0,
+        is_repeated=True,
+        has_failed=True,
+        is_warned=True,
+    )
     return replace(state, **usual | changes)
 
 
@@ -50,6 +62,7 @@ def test_it_is_asked_once_steps_have_failed_far_below_the_last_good_one():
         dict(is_warned=False),  # the last step was accepted
         dict(is_repeated=False),  # one point alone may tell
         dict(flight=Flight()),
+        dict(reported=REPORTED),
         dict(first_value=3.0 + 1e6),  # beside which the gain is nothing
     ],
     ids=lambda changes: next(iter(changes)),
@@ -72,6 +85,23 @@ def test_f_is_rough_where_it_changes_by_more_than_a_part_of_what_the_step_is_to_
     assert after.hair == (state.hair if is_rough else 0.0)  # from then on repeats go a hair's breadth away
     assert (after.smooth_to == RADIUS) != is_rough
     assert after.repeats == (CONSTANTS.repeats - 2 if is_rough else 0)
+
+
+def test_no_value_next_to_the_centre_leaves_the_question_until_the_radius_is_shorter():
+    state = again.next_to_the_centre(state_of(gain=0.1), STEP)
+    after = repeated(state, POINT, np.array([np.nan]))
+    assert (after.is_exact, after.hair, after.smooth_to) == (True, 0.0, RADIUS)
+    assert not again.may_be_rough(after, STEP)
+
+
+def test_what_the_belief_foretells_of_the_hairs_breadth_is_none_of_the_noise():
+    state = again.next_to_the_centre(state_of(gain=0.1), STEP)
+    place = again.places(state, state.terrain, 1)[0]
+    change = state.belief.foretold(place).change
+    assert abs(change) > 0.0
+    assert again.at_one_point(state, state.terrain, np.array([[3.0 + change, 7.0]])).tolist() == [[pytest.approx(3.0, abs=1e-12), 7.0]]
+    plain = np.array([[3.0]])
+    assert again.at_one_point(state_of(), state.terrain, plain) is plain
 
 
 def test_at_one_point_any_other_value_is_noise():

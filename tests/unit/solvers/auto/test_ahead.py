@@ -5,7 +5,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from zolal import Problem
+from zolal.solvers.auto import ahead
+from zolal.solvers.auto.edges import Edge
+from zolal.solvers.auto.judge import judged
 from zolal.solvers.auto.modelled import Modelled
+from zolal.solvers.auto.state import UnderWay
 from zolal.solvers.auto.step import OVERSHOT
 
 SOLVER = Modelled(asynchronous=True)
@@ -35,6 +39,16 @@ def told(state, number, value):
     values = np.full(batch.width, np.nan)
     values[batch.slots[batch.numbers.index(number)]] = value
     return SOLVER.tell(state, values)
+
+
+def test_a_forecast_forgets_no_edge():
+    """The point without a value lies ahead; what is planned next is foretold to come near, and is no value."""
+    state = begun(1)
+    ((number, point),) = points(state).items()
+    state = told(state, number, f(point)).but(edges=(Edge(point, point + 0.1),))
+    believed = ahead._foreseen(state, UnderWay(0, 9, point + 0.01, None, state.belief.centre, state.radius), state.terrain, state.radius)
+    assert believed.edges == state.edges
+    assert not judged(state, point + 0.01, np.array([1.0])).edges
 
 
 def test_with_one_at_a_time_looks_go_where_they_go_in_turn():

@@ -11,6 +11,7 @@ from zolal import Problem, minimize
 from zolal.solvers.auto import again, course
 from zolal.solvers.auto.certificate import answer
 from zolal.solvers.auto.constants import CONSTANTS
+from zolal.solvers.auto.edges import Edge
 from zolal.solvers.auto.judge import judged
 from zolal.solvers.auto.likelihood import Repeats
 from zolal.solvers.auto.modelled import Modelled
@@ -100,6 +101,20 @@ def test_the_answer_leaves_the_centre_only_where_no_value_could_judge_that(noise
     found = answer(state, state.terrain)
     assert (bowl(found) < 0.0004) == moved
     assert moved or found is state.belief.centre
+
+
+def test_what_a_long_step_might_gain_is_asked_without_the_edges_of_a_domain():
+    """Else one accident would make what is left to gain look small."""
+    state = state_of(straight, 8, first_point=np.ones(2), gain=0.0).but(first_value=10.0)
+    state = Modelled()._arrived(state, state.terrain, state.belief.centre)
+    here = course.here(state, state.terrain)
+    model = course.model(state, here)
+    ahead = -0.1 * RADIUS * model.gradient / np.linalg.norm(model.gradient)
+    fenced = state.but(edges=(Edge(ahead, np.zeros(2)),))
+    gains = [course.hope(each, state.terrain, model, here.rows) for each in (state, fenced)]
+    assert gains[0] == gains[1] > 0.0
+    steps = [course.stepped(each, state.terrain, model, here.rows, RADIUS).step.gain for each in (state, fenced)]
+    assert steps[1] < 0.5 * steps[0]
 
 
 @pytest.mark.parametrize("changes", [dict(noise=0.0), dict(noise=1e-5), dict(has_missed=True)])

@@ -13,7 +13,7 @@ from zolal.solvers.auto.modelled import Modelled
 from zolal.solvers.auto.step import Model, Stepper
 
 RADIUS, CENTRE = 1.0, np.array([0.5, 0.5])
-EDGE = Edge(np.array([0.5, 0.1]), 0.4)
+EDGE = Edge(np.array([0.5, 0.1]), CENTRE)
 
 
 def terrain_of(region=WholeSpace(), constraints=()):  # noqa: B008
@@ -58,7 +58,7 @@ def test_the_last_few_edges_are_kept():
     for k in range(20):
         edges = met(edges, CENTRE + k, CENTRE)
     assert [edge.point[0] for edge in edges] == [k + 0.5 for k in range(20 - 3 * CONSTANTS.few, 20)]
-    assert [edge.way for edge in edges] == pytest.approx([k * np.sqrt(2.0) for k in range(14, 20)])
+    assert [edge.distance for edge in edges] == pytest.approx([k * np.sqrt(2.0) for k in range(14, 20)])
 
 
 @pytest.mark.parametrize(("place", "left"), [(0.25, 1), (0.15, 0), (0.05, 0), (-0.05, 1)])

@@ -10,11 +10,13 @@ from scipy.stats import t as student
 
 import zolal
 from zolal import Problem, Status
+from zolal.constraints import Outputs, Simulated
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.judge import judged, repeated
 from zolal.solvers.auto.likelihood import Repeats
 from zolal.solvers.auto.modelled import Modelled
 from zolal.solvers.auto.quadratic import Quadratic
+from zolal.solvers.auto.reported import Reported
 from zolal.solvers.auto.state import Trial
 
 STEP = np.array([0.3, 0.0])
@@ -169,6 +171,20 @@ def test_what_is_no_value_or_absurd_is_a_refused_step_and_no_part_of_the_belief(
     assert [edge.point.tolist() for edge in after.edges] == [STEP.tolist()]
     again = judged(after, STEP, one(value))
     assert again.radius == pytest.approx(0.3 / 4)
+
+
+def test_with_outputs_the_first_failed_step_shortens_the_radius():
+    """Nothing holds the next one back there, which would go to the same point."""
+    outputs = Outputs.of([Simulated(upper=1.0)])
+    state = state_with(Trial(0.2, 0.01, 0.3))
+    state = replace(state, reported=Reported.start(outputs, np.zeros(2), np.zeros(1), 0.3, 0.95))
+    after = judged(state, STEP, np.array([[np.nan, 0.0]]))
+    assert (after.radius, after.edges) == (pytest.approx(0.3 / 4), ())
+
+
+def test_a_second_failure_at_the_centre_leaves_a_radius():
+    state = replace(state_with(None), missing=1)
+    assert judged(state, np.zeros(2), one(np.nan)).radius == pytest.approx(0.3 / 4)
 
 
 def test_an_edge_is_forgotten_once_a_value_comes_near():

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import zolal
 from zolal import Problem
 from zolal.solvers.auto.constants import CONSTANTS
+from zolal.solvers.auto.edges import Edge
 from zolal.solvers.auto.learned import _alike, relearned
 from zolal.solvers.auto.modelled import Modelled
 from zolal.solvers.auto.quadratic import Quadratic
@@ -43,12 +44,15 @@ def test_units_in_which_f_is_curved_alike_are_found(seed):
 
 
 def test_points_keep_their_bits_and_the_model_is_the_same_function():
-    before = state_after(20)
+    before = state_after(20, edges=(Edge(np.full(D, 0.3), np.zeros(D)),))
     after = relearned(before)
     assert (after.units != before.units).any()
     assert_array_equal(after.belief.points * after.units, before.belief.points * before.units)
     assert_array_equal(after.belief.centre * after.units, before.belief.centre * before.units)
     assert_array_equal(after.first_point * after.units, before.first_point * before.units)
+    for found, edge in zip(after.edges, before.edges, strict=True):
+        assert_array_equal(found.point * after.units, edge.point * before.units)
+        assert_array_equal(found.centre * after.units, edge.centre * before.units)
     assert after.terrain.units is after.units
     assert_allclose(after.belief.gradient / after.units, -2.0 / TRUE * 1.4, rtol=0.05)
 
