@@ -5,7 +5,7 @@ import time
 import warnings
 import zlib
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -76,24 +76,12 @@ def refer(collection: str, name: str, letters: str, seconds: float) -> Facts | U
     return found if isinstance(found, Unmeasured) else Facts(given.n, given.rows, found.start, found.best, found.moved)
 
 
-def measure(
-    collection: str,
-    name: str,
-    letters: str,
-    method: str,
-    level: float,
-    span: float,
-    budget: int,
-    seed: int,
-    seconds: float,
-    blind: bool = False,
-    rough: bool = False,
-) -> Verdict:
-    """One run on a problem of a collection."""
+def measure(collection: str, name: str, letters: str, *run: Any, **options: Any) -> Verdict:
+    """One run on a problem of a collection. run, options: as `tried` has them."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         given = find(collection, name, letters)
-    return tried(given, method, level, span, budget, seed, seconds, blind, rough)
+    return tried(given, *run, **options)
 
 
 def tried(
