@@ -33,7 +33,8 @@ def relearned(state: ModelledState) -> ModelledState:
     assert belief is not None
     if state.k < state.next_units or state.reported is not None or _has_steps(belief):
         return state
-    state = state.but(next_units=math.ceil(CONSTANTS.relearning * state.k))
+    soon = state.k + CONSTANTS.few * (belief.dimension + 1)  # near an edge f's own units are the ways to it, and change with x
+    state = state.but(next_units=soon if state.edges else math.ceil(CONSTANTS.relearning * state.k))
     powers, scales = _likeliest(belief)
     return _in_units(state, powers, scales) if np.ptp(powers) >= CONSTANTS.apart else state
 

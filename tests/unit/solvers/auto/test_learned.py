@@ -99,6 +99,11 @@ def test_one_asks_again_once_half_as_many_batches_have_come():
     assert relearned(state_after(20, units=TRUE)).next_units == 30
 
 
+def test_near_an_edge_one_asks_again_sooner():
+    edges = (Edge(np.ones(D), np.zeros(D)),)
+    assert relearned(state_after(80, units=TRUE, edges=edges)).next_units == 80 + 2 * (D + 1)
+
+
 def test_curvatures_of_nothing_ask_for_no_units():
     assert_array_equal(_alike(np.zeros(3)), np.zeros(3))
     assert_array_equal(_alike(np.array([4.0, -4.0, 4.0**9])), [3.0, 3.0, -5.0])
