@@ -130,8 +130,7 @@ MISLEADS = pytest.mark.xfail(
 )
 
 
-@pytest.mark.parametrize("call", [1, 2])
-@pytest.mark.parametrize("value", [1e2, pytest.param(1e6, marks=MISLEADS), 1e20])
+@pytest.mark.parametrize(("call", "value"), [(1, 1e2), pytest.param(1, 1e6, marks=MISLEADS), (1, 1e20), (2, 1e2), (2, 1e6), (2, 1e20)])
 def test_one_odd_value_at_the_start_brings_no_false_success(call, value):
     found = minimize(Once(bowl, call, value), np.zeros(4), maxfev=300, rng=0)
     assert not found.success or bowl(found.x) <= 0.05
@@ -281,9 +280,7 @@ def test_a_portfolio_comes_within_a_hundredth(seed):
     assert gap(f, found.x, x0, best) <= 0.02
 
 
-@pytest.mark.slow
-@pytest.mark.xfail(strict=False, reason="the answer moves by as much at 1,200 evaluations as at 300")
-@pytest.mark.parametrize("seed", range(6))
+@seeds((), range(12))
 def test_a_portfolio_does_not_get_worse_with_more_evaluations(seed):
     f, best = portfolio(seed)
     x0, gaps = np.full(8, 1 / 8), []
