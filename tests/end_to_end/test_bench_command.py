@@ -168,6 +168,8 @@ def test_one_case_of_scaling_is_run_by_its_number(capsys, tmp_path, monkeypatch)
         (("qcqp", "--problems", "HS71"), "`--problems` must go with one of cutest, more-wild, simulated, got 'qcqp'"),
         (("more-wild", "--letters", "A-G"), "`--letters` must go with one of cutest, simulated, got 'more-wild'"),
         (("more-wild", "--methods", "auto,simplex"), "`--methods` must be some of auto, cobyqa"),
+        (("peers", "--methods", "simplex"), "`--methods` must be some of auto, mdlal"),
+        (("qcqp", "--methods", "auto"), "`--methods` must go with one of peers, cutest, more-wild, simulated, got 'qcqp'"),
         (("simulated", "--rough"), "`--rough` must go with one of cutest, more-wild, got 'simulated'"),
         (("more-wild", "--noise", "0.5"), "`--noise` must be some of 0, 0.001, 0.01, got '0.5'"),
         (("more-wild", "--noise", "0,little"), "`--noise` must be some of 0, 0.001, 0.01, got '0,little'"),

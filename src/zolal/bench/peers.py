@@ -6,6 +6,7 @@ from typing import ClassVar, final
 
 import numpy as np
 
+from zolal._cached import cached_property
 from zolal.bench._apart import Unanswered, call_apart
 from zolal.bench._contest import FAMILIES, FEASIBLE, TOLERANCES, Verdict
 from zolal.bench._contestants import METHODS, SHARES, available
@@ -31,18 +32,24 @@ LABELS = {
 @final
 @dataclass(frozen=True)
 class Grid:
-    """What is run. levels: of the noise, as a part of the range. seconds: the limit of one run."""
+    """What is run. levels: of the noise, as a part of the range. methods: of those that are installed. seconds: the limit of one run."""
 
     seeds: int = 1  # three families are three problems of a kind already
     dimensions: tuple[int, ...] = (10, 30, 100, 300, 1_000, 10_000)
     levels: tuple[float, ...] = (0.0, 1e-3, 1e-2)
     families: tuple[str, ...] = FAMILIES
+    methods: tuple[str, ...] = tuple(METHODS)
     seconds: float = 60.0
     quick_seeds: ClassVar[int] = 1
 
     @classmethod
     def quick(cls, seeds: int) -> "Grid":
-        return cls(seeds, (10,), (1e-3,), FAMILIES[:1], 10.0)
+        return cls(seeds, (10,), (1e-3,), FAMILIES[:1], seconds=10.0)
+
+    @cached_property
+    def installed(self) -> tuple[str, ...]:
+        """The methods that can be run."""
+        return tuple(method for method in self.methods if method in available())
 
     def tasks(self, method: str, dimension: int, family: str) -> list[Task[Verdict | Unanswered]]:
         """Those of one method at one dimension in one family."""
@@ -94,10 +101,10 @@ def measure(method: str, family: str, dimension: int, level: float, seed: int, b
 def run(campaign: Campaign, grid: Grid) -> Finding:
     """Dimension by dimension, family by family; a method that answers none of these is not tried at what follows."""
     runs: list[Run] = []
-    going = list(available())
+    going = list(grid.installed)
     for d, family in ((d, family) for d in grid.dimensions for family in grid.families):
         outcomes = dict(zip(going, campaign.complete_groups([grid.tasks(method, d, family) for method in going]), strict=True))
-        for method in available():
+        for method in grid.installed:
             tasks = grid.tasks(method, d, family)
             mine = zip(tasks, outcomes.get(method, [None] * len(tasks)), strict=True)
             runs += [Run(method, family, d, task.arguments["level"], found) for task, found in mine]
@@ -121,7 +128,7 @@ def _lead(grid: Grid) -> list[str]:
         "of a coordinate. trust-constr: two-point differences with relative steps of the root of the noise level. pycma, nevergrad: steps "
         "of the size of a coordinate, equalities as pairs of inequalities; nevergrad is its CMA without noise, its TBPSA with noise.",
     ]
-    missing = [LABELS[name] for name in METHODS if name not in available()]
+    missing = [LABELS[name] for name in grid.methods if name not in grid.installed]
     if missing:
         lead.append(f"Left out: {', '.join(missing)} (pip install 'zolal[bench]').")
     return lead
@@ -129,7 +136,7 @@ def _lead(grid: Grid) -> list[str]:
 
 def _table(runs: list[Run], grid: Grid, level: float) -> Table:
     rows = []
-    for method in available():
+    for method in grid.installed:
         mine = [[one for one in runs if (one.method, one.dimension, one.level) == (method, d, level)] for d in grid.dimensions]
         rows.append((LABELS[method], *map(_cell, mine)))
     note = (
@@ -155,7 +162,7 @@ def _winners(runs: list[Run], grid: Grid) -> Table:
     rows = []
     for d, level in ((d, level) for d in grid.dimensions for level in grid.levels):
         ranks = {}
-        for method in available():
+        for method in grid.installed:
             counts = [one.solved(TOLERANCES[0]) for one in runs if (one.method, one.dimension, one.level) == (method, d, level)]
             reached = [count for count in counts if count is not None]
             if reached:
@@ -174,7 +181,7 @@ def _evaluations(median: float) -> str:
 
 def _overhead(runs: list[Run], grid: Grid) -> Table:
     rows = []
-    for method in available():
+    for method in grid.installed:
         cells = []
         for d in grid.dimensions:
             mine = [one.verdict.overhead for one in runs if (one.method, one.dimension) == (method, d) and one.verdict]

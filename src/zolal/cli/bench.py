@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 SIZED = ("qcqp", "sparse", "peers")  # which have dimensions to choose from
 LISTED = ("cutest", "more-wild", "simulated")  # which have problems with names to choose from
-BENCHMARKS = ("qcqp", "sparse", "attack", "fairness", "probe", "scaling", "conditioning", "peers", *LISTED)
+CONTESTS = ("peers", *LISTED)  # which others are measured by, too
+BENCHMARKS = ("qcqp", "sparse", "attack", "fairness", "probe", "scaling", "conditioning", *CONTESTS)
 HELP = dict(
     name=f"{', '.join(BENCHMARKS)} or all.",
     seeds="Seeds of every measurement. By default 10 (peers, cutest, more-wild, simulated: 1), and 1 or 2 with --quick.",
@@ -25,8 +26,8 @@ HELP = dict(
     largest="The largest dimension of `qcqp`, `sparse` or `peers`, where not all are wanted.",
     problems="Names of problems of `cutest`, `more-wild` or `simulated`, with commas between: only these.",
     every="Only every so-manieth problem of `cutest`, `more-wild` or `simulated`.",
-    methods="Names of methods of `cutest`, `more-wild` or `simulated`, with commas between: only these.",
-    noise="Noise levels of `cutest`, `more-wild` or `simulated`, with commas between: only these of 0,0.001,0.01.",
+    methods="Names of methods of `peers`, `cutest`, `more-wild` or `simulated`, with commas between: only these.",
+    noise="Noise levels of `peers`, `cutest`, `more-wild` or `simulated`, with commas between: only these of 0,0.001,0.01.",
     rough="In `cutest` and `more-wild` the noise is a function of x: the same whenever x is the same.",
     seconds="The time limit of one run of `peers`, `cutest`, `more-wild` or `simulated`; 60 unless given.",
     letters="The first letters of the names of `cutest` and `simulated`; H-Z unless given. A-G are kept for acceptance.",
@@ -102,7 +103,8 @@ def benchmarks() -> dict[str, Benchmark]:
 
 
 def _check(name: str, option: str, value: Any) -> None:
-    some = {"largest": SIZED, "letters": ("cutest", "simulated"), "seconds": ("peers", *LISTED), "rough": ("cutest", "more-wild")}
+    some = {"largest": SIZED, "letters": ("cutest", "simulated"), "rough": ("cutest", "more-wild")}
+    some |= dict.fromkeys(("methods", "noise", "seconds"), CONTESTS)
     where = some.get(option, LISTED)
     require(name in where, f"--{option}", f"go with {'one of ' if len(where) > 1 else ''}{', '.join(where)}", name)
     if option in ("largest", "every"):

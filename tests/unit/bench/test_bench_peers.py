@@ -106,7 +106,7 @@ def held(folder, grid, outcome):
         (task, found)
         for d in grid.dimensions
         for family in grid.families
-        for method in available()
+        for method in grid.installed
         for task in grid.tasks(method, d, family)
         if (found := outcome(method, d, family)) is not None
     ]
@@ -133,6 +133,12 @@ def test_who_comes_first_is_told(tmp_path):
     found = held(tmp_path, grid, lambda method, *_: answer(0.1, [counts.get(method), None]))
     winners = next(table for table in found.tables if table.name == "peers-winners")
     assert winners.rows == [("10", "0", "SciPy COBYQA", "SciPy COBYQA: 1 of 1, 20; zolal auto: 1 of 1, 30")]
+
+
+def test_methods_may_be_left_out(tmp_path):
+    found = held(tmp_path, Grid(1, (10,), (0.0,), FAMILIES[:1], methods=("auto", "cobyla")), lambda *_: answer(0.1, [30, 20]))
+    assert all([row[0] for row in table.rows] == ["zolal auto", "SciPy COBYLA"] for table in found.tables if table.name != "peers-winners")
+    assert {one.method for one in found.details} == {"auto", "cobyla"}
 
 
 def test_profiles_count_solved_problems_by_evaluations_per_variable():
