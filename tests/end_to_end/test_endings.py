@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import LinearConstraint, NonlinearConstraint
+from scipy.optimize import LinearConstraint, NonlinearConstraint, rosen
 
 import zolal
 from zolal import Status
@@ -192,8 +192,10 @@ def test_equalities_that_fix_everything_are_a_solution():
         (lambda x: x @ x, np.zeros(4), None),
         (lambda x: 3.0 + (x - 1) @ (x - 1), np.ones(4), None),
         (lambda x: (x - 1) @ (x - 1), np.zeros(4), [(-1, 0)] * 4),
+        (lambda x: 5.0 + np.sum(np.cosh(x)), np.zeros(6), None),  # whose first looks foretell slopes of nothing
+        (lambda x: 5.0 + rosen(x), np.ones(6), None),
     ],
-    ids=["zero", "shifted", "at bounds"],
+    ids=["zero", "shifted", "at bounds", "alike", "curved valley"],
 )
 def test_a_start_that_is_a_solution(fun, x0, bounds):
     res = zolal.minimize(fun, x0, bounds=bounds, rng=0)
@@ -202,6 +204,34 @@ def test_a_start_that_is_a_solution(fun, x0, bounds):
     assert res.message.startswith("The start is a solution already.")
     assert res.nfev < 40
     assert np.array_equal(res.x, x0)
+
+
+@pytest.mark.parametrize("width", [1e3, 1e5, 1e20])
+@pytest.mark.parametrize("fun", [lambda x: (x - 1) @ (x - 1), rosen], ids=["bowl", "curved valley"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_start_in_loose_bounds_is_no_solution_because_f_is_huge_elsewhere(fun, width, seed):
+    res = zolal.minimize(fun, np.zeros(2), bounds=[(-width, width)] * 2, maxfev=300, rng=seed)
+    assert fun(res.x) <= 1e-3
+    assert res.success
+    assert res.fun == fun(res.x)
+
+
+def test_the_value_of_a_start_is_the_one_that_was_evaluated():
+    res = zolal.minimize(rosen, np.zeros(2), bounds=[(-1e10, 1e10)] * 2, maxfev=12, rng=0)
+    assert np.array_equal(res.x, np.zeros(2))
+    assert res.fun == 1.0
+
+
+def test_a_second_value_that_is_missing_twice_is_asked_for_again_before_a_success():
+    calls = []
+
+    def fun(x):
+        calls.append(x)
+        return np.nan if len(calls) in (2, 3) else (x - 1) @ (x - 1)
+
+    res = zolal.minimize(fun, np.zeros(30), maxfev=400, rng=0)
+    assert res.success
+    assert res.nfev < 60
 
 
 def test_a_start_that_had_to_be_moved_is_no_solution():

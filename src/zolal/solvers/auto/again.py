@@ -17,9 +17,12 @@ STREAM = 3  # random numbers that are none of the run's
 ANOTHER = 1e-3  # of a hair's breadth: what is nearer is the same place
 
 
-def may_ask(state: ModelledState) -> bool:
-    """Whether it is still open if f gives another value at the same point."""
-    return not state.is_repeated and state.unanswered < CONSTANTS.patience
+def may_ask(state: ModelledState, times: int = 1) -> bool:
+    """Whether it is still open if f gives another value at the same point, and not in vain to ask.
+
+    times: 2 before a success, which there is none without an answer.
+    """
+    return not state.is_repeated and state.unanswered < times * CONSTANTS.in_vain
 
 
 def matters(state: ModelledState) -> bool:

@@ -78,7 +78,8 @@ def certified(state: ModelledState, terrain: Terrain, values: np.ndarray | None)
     if reported is not None:
         doubt = doubt + reported.doubt(prices[-len(reported.beliefs) :], measured=True)
     errors = multiplier_errors(rows, prices, doubt, across, 0 if reported is None else len(reported.beliefs))
-    value = belief.value + form.problem.regularizer.value(x)
+    evaluated = belief.value_at(found) if belief.is_exact and not belief.foreseen else None  # to which rounding of far values adds nothing
+    value = (belief.value if evaluated is None else evaluated) + form.problem.regularizer.value(x)
     value_error = belief.value_error if state.is_repeated else math.nan
     reports = None if reported is None else _reports(reported, state.is_repeated, prices, errors)
     own = errors[: len(multipliers)]

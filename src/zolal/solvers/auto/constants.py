@@ -55,7 +55,8 @@ class Constants:
     longest_look: float = 2.0  # of Delta, where a look may go with noise
     many: int = 30  # variables or values, with which to ask whether there is noise costs little
     repeats: int = 4  # values at the centre where two of them differ
-    rough_below: float = 0.03  # of the last good step, or of the radius at which f was smooth: where one asks whether it is rough
+    in_vain: int = 2  # times that the question stays without an answer before it is put off; as many more before a success
+    rough_below: float = 0.03  # of the last good step and of the radii at which f seemed smooth: where one asks whether it is rough
     hair: float = 1e-3  # of a step: how far away that is asked
     rough: float = 0.05  # of what the step is to gain: how little a smooth f changes there
 

@@ -24,7 +24,7 @@ from zolal.solvers.auto.plan import SAME_PLACE, SAME_STEP, Here, is_among, looke
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.reported import Reported
 from zolal.solvers.auto.scale import units
-from zolal.solvers.auto.sizes import largest_gradient, with_first_sizes
+from zolal.solvers.auto.sizes import lacks_sizes, largest_gradient, with_first_sizes
 from zolal.solvers.auto.state import Flight, ModelledState, Trial
 from zolal.solvers.auto.terrain import Terrain, described
 from zolal.solvers.base import Candidate, Certified, Solver, once_per_state
@@ -178,7 +178,7 @@ class Modelled(Solver[ModelledState]):
         if self._says_nothing(state):  # the values say nothing yet: go farther
             state = state.but(radius=2.0 * state.radius, plateau=2.0 * state.radius, last_length=math.inf)
             return self._any_look(state, terrain, here) or self._stuck(state, belief.centre)
-        if state.gradient_size == 0.0 and len(belief.values) > belief.dimension * (1 if state.is_exact else CONSTANTS.noisy_looks):
+        if lacks_sizes(state) and len(belief.values) > belief.dimension * (1 if state.is_exact else CONSTANTS.noisy_looks):
             state = with_first_sizes(state)
         looked_enough = not state.is_exact and state.looks >= CONSTANTS.noisy_looks * belief.dimension
         state, belief, here = self._recentred(state, terrain, here)
@@ -196,7 +196,7 @@ class Modelled(Solver[ModelledState]):
         def gains_at_most(limit: float) -> bool:
             return step.gain <= limit and course.hope(state, terrain, model, here.rows) <= limit
 
-        if again.may_ask(state) and gains_at_most(CONSTANTS.negligible * state.extent):
+        if again.may_ask(state, 2) and gains_at_most(CONSTANTS.negligible * state.extent):
             return state.but(asked=belief.centre, trial=None, repeats=1)
         tells = looked_enough and step.gain > CONSTANTS.noise_margin * state.noise  # by one value whether the step gains
         if ignorant and not tells and (look := self._look(state, terrain, here)):
@@ -245,7 +245,7 @@ class Modelled(Solver[ModelledState]):
     @staticmethod
     def _stuck(state: ModelledState, centre: np.ndarray) -> ModelledState:
         """Where constraints leave no way to look along: no step can gain, and noise is all that is left to ask for."""
-        if again.may_ask(state):
+        if again.may_ask(state, 2):
             return state.but(asked=centre, trial=None, repeats=1)
         return state.but(is_stuck=True, gain=0.0, gradient_size=state.gradient_size or 1.0)
 
@@ -326,7 +326,7 @@ class Modelled(Solver[ModelledState]):
 
     def is_converged(self, state: ModelledState, tol: float) -> bool:
         """Asked last is what a long step might gain, since it takes calls of the constraints."""
-        if state.residual > tol:
+        if state.residual > tol or state.has_a_first_step:
             return False
         state, here = self._wary(state)
         if state.residual > tol:

@@ -5,6 +5,7 @@ import numpy as np
 ALIKE = 100.0  # the ratio of large to small |x0| up to which variables are taken to be of one kind
 SAME = 1e-9  # by which widths may differ that are meant to be equal
 NOTHING = 1e-15  # of the largest |x0|: what is less is a 0 that rounding has left
+ENDLESS = 1e19  # bounds so far away are meant to be none
 NARROW, WIDE = 2.0, 1e-3  # a bounded variable's unit is its width or 2 |x0|, whichever is less, and at least a thousandth of the width
 
 
@@ -13,8 +14,8 @@ def units(lower: np.ndarray, upper: np.ndarray, x0: np.ndarray, given: np.ndarra
     if given is not None:
         return np.broadcast_to(np.asarray(given, dtype=float), x0.shape).copy()
     width = upper - lower
-    bounded = np.isfinite(width) & (width > 0.0)
-    free, fixed = ~np.isfinite(width), width == 0.0
+    free, fixed = ~(width < ENDLESS), width == 0.0
+    bounded = ~free & ~fixed
     found = np.ones_like(x0)
     found[bounded] = width[bounded] * _shares(np.abs(x0[bounded]), width[bounded])
     found[free] = _sizes(np.abs(x0[free]))

@@ -9,6 +9,11 @@ from zolal.solvers.auto.dense import norm
 from zolal.solvers.auto.state import ModelledState
 
 
+def lacks_sizes(state: ModelledState) -> bool:
+    """Whether nothing says yet what is small; near a start that is a solution what a step has foretold is small itself."""
+    return state.gradient_size == 0.0 or (state.is_exact and state.first_spread == 0.0 and not state.has_clearly_fallen)
+
+
 def with_first_sizes(state: ModelledState) -> ModelledState:
     """With the sizes of slopes and changes that the first looks have seen, by which one tells what is small even at a solution."""
     belief = state.belief
@@ -19,7 +24,8 @@ def with_first_sizes(state: ModelledState) -> ModelledState:
     there = ways > 0.0
     slope = float(np.median(changes[there] / ways[there])) * math.sqrt(belief.dimension) if there.any() else 0.0
     spread = float(np.median(changes[there])) if there.any() else 0.0
-    return state.but(gradient_size=1.0 if belief.is_flat else slope / state.typical_unit, first_spread=state.first_spread or spread)
+    size = 1.0 if belief.is_flat else slope / state.typical_unit
+    return state.but(gradient_size=max(state.gradient_size, size), first_spread=state.first_spread or spread)
 
 
 def largest_gradient(state: ModelledState) -> float:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from zolal._array import Array
+from zolal._array import EPS, Array
 from zolal._cached import cached_property
 from zolal.linearization import Linearization
 from zolal.solvers.auto.constants import CONSTANTS
@@ -151,6 +151,20 @@ class ModelledState(State):
             return False
         rounding = CONSTANTS.clear * max(abs(self.first_value), abs(self.belief.value))
         return self.fallen > max(rounding, CONSTANTS.clear_doubts * self.doubt)
+
+    @property
+    def has_a_first_step(self) -> bool:
+        """Whether a step from the start is still to be tried, whose gain a value can tell.
+
+        Where bounds are loose the first looks see f change by so much that all there is to gain from the start would be next to nothing. A
+        value at the start that is 0, or rounding of what they saw, has nothing to lose.
+        """
+        if self.belief is None or self.reported is not None or not np.array_equal(self.belief.centre, self.first_point):
+            return False
+        if not self.is_exact:
+            return self.gain > CONSTANTS.noise_margin * self.noise
+        value = abs(self.first_value)
+        return value > EPS**1.5 * self.first_spread and self.gain > CONSTANTS.rounding * EPS * value
 
     @property
     def merit(self) -> float:

@@ -49,6 +49,13 @@ def state_of(region=EVERYWHERE, constraints=(), **changes):
     return replace(state, **usual | changes)
 
 
+def test_a_question_without_an_answer_is_put_off_until_a_success():
+    asked = [state_of(is_repeated=False, unanswered=times) for times in range(5)]
+    assert [again.may_ask(state) for state in asked] == [True, True, False, False, False]
+    assert [again.may_ask(state, 2) for state in asked] == [True, True, True, True, False]
+    assert not again.may_ask(state_of(is_repeated=True), 2)
+
+
 def test_it_is_asked_once_steps_have_failed_far_below_the_last_good_one():
     assert again.may_be_rough(state_of(), STEP)
 

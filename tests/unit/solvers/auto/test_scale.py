@@ -32,6 +32,10 @@ def test_without_bounds_and_from_zero_all_units_are_one():
     assert_allclose(of(np.zeros(4)), np.ones(4))
 
 
+def test_bounds_that_are_meant_to_be_none_are_none():
+    assert_allclose(of([5.0, 5.0, 6.0], [-1e20] * 3, [1e20] * 3), 5.0)
+
+
 def test_starts_of_one_order_have_one_unit():
     found = of([0.5, -2.0, 1.0, 3.0])
     assert np.ptp(found) == 0.0
