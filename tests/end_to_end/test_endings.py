@@ -276,3 +276,19 @@ def test_every_status_has_a_sentence_and_every_end_without_a_solution_has_advice
     for status in Status:
         assert status.sentence.endswith(".")
         assert bool(status.advice) == (status not in (Status.CONVERGED, Status.OPTIMAL_START, Status.RUNNING))
+
+
+@pytest.mark.parametrize("width", [1e2, 1e3])
+@pytest.mark.parametrize("seed", range(3))
+def test_nor_is_it_with_noise(width, seed):
+    res = zolal.minimize(noisy(rosen, 0.03, seed), np.zeros(4), bounds=[(-width, width)] * 4, maxfev=250, rng=seed)
+    assert not res.success or rosen(res.x) <= 0.03
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_noisy_bowls_in_loose_bounds_are_soon_told_to_be_solved(seed):
+    bowl = lambda x: (x - 1) @ (x - 1)  # noqa: E731
+    res = zolal.minimize(noisy(bowl, 0.03, seed), np.zeros(4), bounds=[(-1e4, 1e4)] * 4, maxfev=250, rng=seed)
+    assert res.success
+    assert bowl(res.x) <= 1e-4
+    assert res.nfev < 60

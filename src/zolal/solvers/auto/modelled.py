@@ -24,7 +24,7 @@ from zolal.solvers.auto.plan import SAME_PLACE, SAME_STEP, Here, is_among, looke
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.reported import Reported
 from zolal.solvers.auto.scale import units
-from zolal.solvers.auto.sizes import lacks_sizes, largest_gradient, with_first_sizes
+from zolal.solvers.auto.sizes import are_sizes_open, largest_gradient, with_first_sizes
 from zolal.solvers.auto.state import Flight, ModelledState, Trial
 from zolal.solvers.auto.terrain import Terrain, described
 from zolal.solvers.base import Candidate, Certified, Solver, once_per_state
@@ -178,7 +178,7 @@ class Modelled(Solver[ModelledState]):
         if self._says_nothing(state):  # the values say nothing yet: go farther
             state = state.but(radius=2.0 * state.radius, plateau=2.0 * state.radius, last_length=math.inf)
             return self._any_look(state, terrain, here) or self._stuck(state, belief.centre)
-        if lacks_sizes(state) and len(belief.values) > belief.dimension * (1 if state.is_exact else CONSTANTS.noisy_looks):
+        if are_sizes_open(state) and len(belief.values) > belief.dimension * (1 if state.is_exact else CONSTANTS.noisy_looks):
             state = with_first_sizes(state)
         looked_enough = not state.is_exact and state.looks >= CONSTANTS.noisy_looks * belief.dimension
         state, belief, here = self._recentred(state, terrain, here)
@@ -326,7 +326,7 @@ class Modelled(Solver[ModelledState]):
 
     def is_converged(self, state: ModelledState, tol: float) -> bool:
         """Asked last is what a long step might gain, since it takes calls of the constraints."""
-        if state.residual > tol or state.has_a_first_step:
+        if state.residual > tol or state.has_yet_to_fall:
             return False
         state, here = self._wary(state)
         if state.residual > tol:

@@ -4,28 +4,41 @@ import math
 
 import numpy as np
 
+from zolal.solvers.auto import course
 from zolal.solvers.auto.constants import CONSTANTS
 from zolal.solvers.auto.dense import norm
 from zolal.solvers.auto.state import ModelledState
 
 
-def lacks_sizes(state: ModelledState) -> bool:
-    """Whether nothing says yet what is small; near a start that is a solution what a step has foretold is small itself."""
-    return state.gradient_size == 0.0 or (state.is_exact and state.first_spread == 0.0 and not state.has_clearly_fallen)
+def are_sizes_open(state: ModelledState) -> bool:
+    """Whether it is still open how large slopes are, by which one tells what is small: until f has clearly fallen, or looks have said so.
+
+    What the belief says will not do near a start that is a solution. With noise the next looks may be shorter ones, and say better.
+    """
+    if state.gradient_size == 0.0:
+        return True
+    return not state.has_clearly_fallen and (not state.is_exact or state.first_spread == 0.0)
 
 
 def with_first_sizes(state: ModelledState) -> ModelledState:
-    """With the sizes of slopes and changes that the first looks have seen, by which one tells what is small even at a solution."""
+    """With the sizes of slopes and changes that looks have seen, by which one tells what is small even at a solution.
+
+    With noise looks become shorter where f is uneven, and what was seen farther away is no measure any more.
+    """
     belief = state.belief
     assert belief is not None
     hidden = 0.0 if belief.is_exact else 2.0 * belief.noise**2  # what noise alone makes of a squared change
     changes = np.sqrt(np.maximum((belief.values - belief.value) ** 2 - hidden, 0.0))
     ways = np.linalg.norm(belief.points - belief.centre, axis=1)
     there = ways > 0.0
-    slope = float(np.median(changes[there] / ways[there])) * math.sqrt(belief.dimension) if there.any() else 0.0
     spread = float(np.median(changes[there])) if there.any() else 0.0
+    if not belief.is_exact:
+        there &= ways <= course.longest_look(state)
+    slope = float(np.median(changes[there] / ways[there])) * math.sqrt(belief.dimension) if there.any() else 0.0
     size = 1.0 if belief.is_flat else slope / state.typical_unit
-    return state.but(gradient_size=max(state.gradient_size, size), first_spread=state.first_spread or spread)
+    if state.gradient_size:
+        size = max(state.gradient_size, size) if belief.is_exact else min(state.gradient_size, size)
+    return state.but(gradient_size=size, first_spread=state.first_spread or spread)
 
 
 def largest_gradient(state: ModelledState) -> float:

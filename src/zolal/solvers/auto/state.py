@@ -153,13 +153,13 @@ class ModelledState(State):
         return self.fallen > max(rounding, CONSTANTS.clear_doubts * self.doubt)
 
     @property
-    def has_a_first_step(self) -> bool:
-        """Whether a step from the start is still to be tried, whose gain a value can tell.
+    def has_yet_to_fall(self) -> bool:
+        """Whether f has not clearly fallen yet although a step is foretold to gain what a value can tell.
 
-        Where bounds are loose the first looks see f change by so much that all there is to gain from the start would be next to nothing. A
+        Where bounds are loose the first looks see f change by so much that all there is to gain near the start would be next to nothing. A
         value at the start that is 0, or rounding of what they saw, has nothing to lose.
         """
-        if self.belief is None or self.reported is not None or not np.array_equal(self.belief.centre, self.first_point):
+        if self.belief is None or self.reported is not None or self.has_clearly_fallen:
             return False
         if not self.is_exact:
             return self.gain > CONSTANTS.noise_margin * self.noise
