@@ -216,6 +216,13 @@ def test_a_start_in_loose_bounds_is_no_solution_because_f_is_huge_elsewhere(fun,
     assert res.fun == fun(res.x)
 
 
+@pytest.mark.parametrize("most", [5, 20, 40])
+@pytest.mark.parametrize("fun", [lambda x: (x - 1) @ (x - 1), rosen], ids=["bowl", "curved valley"])
+def test_nor_is_it_where_the_budget_ends_before_f_has_fallen(fun, most):
+    res = zolal.minimize(fun, np.zeros(2), bounds=[(-1e5, 1e5)] * 2, maxfev=most, rng=0)
+    assert not res.success or fun(res.x) <= 1e-3
+
+
 def test_the_value_of_a_start_is_the_one_that_was_evaluated():
     res = zolal.minimize(rosen, np.zeros(2), bounds=[(-1e10, 1e10)] * 2, maxfev=12, rng=0)
     assert np.array_equal(res.x, np.zeros(2))

@@ -24,7 +24,7 @@ from zolal.solvers.auto.plan import SAME_PLACE, SAME_STEP, Here, is_among, looke
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.reported import Reported
 from zolal.solvers.auto.scale import units
-from zolal.solvers.auto.sizes import are_sizes_open, largest_gradient, with_first_sizes
+from zolal.solvers.auto.sizes import are_sizes_open, gradient_here, largest_gradient, with_first_sizes
 from zolal.solvers.auto.state import Flight, ModelledState, Trial
 from zolal.solvers.auto.terrain import Terrain, described
 from zolal.solvers.base import Candidate, Certified, Solver, once_per_state
@@ -381,7 +381,7 @@ class Modelled(Solver[ModelledState]):
         return Euclidean(), 1.0
 
     def stationarity_tolerance(self, state: ModelledState, tol: float) -> float:
-        return tol * state.gradient_size
+        return tol * (gradient_here(state) if state.has_yet_to_fall else state.gradient_size)
 
 
 def _at_once(belief: Quadratic) -> int:

@@ -41,6 +41,12 @@ def with_first_sizes(state: ModelledState) -> ModelledState:
     return state.but(gradient_size=size, first_spread=state.first_spread or spread)
 
 
+def gradient_here(state: ModelledState) -> float:
+    """How large the gradient is believed to be at the centre, per typical unit, but no larger than any is taken for."""
+    assert state.belief is not None
+    return min(norm(state.belief.gradient) / state.typical_unit, state.gradient_size)
+
+
 def largest_gradient(state: ModelledState) -> float:
     """The largest one so far, per typical unit.
 
