@@ -223,6 +223,14 @@ def test_nor_is_it_where_the_budget_ends_before_f_has_fallen(fun, most):
     assert not res.success or fun(res.x) <= 1e-3
 
 
+@pytest.mark.parametrize("d", [3, 400])
+def test_bounds_that_are_meant_to_be_none_are_none(d):
+    bowl = lambda x: (x - 1) @ (x - 1)  # noqa: E731
+    bounded, free = (zolal.minimize(bowl, np.zeros(d), bounds=bounds, maxfev=1000, rng=0) for bounds in ([(-1e20, 1e20)] * d, None))
+    assert np.array_equal(bounded.x, free.x)
+    assert bowl(free.x) <= 0.02 * d
+
+
 def test_the_value_of_a_start_is_the_one_that_was_evaluated():
     res = zolal.minimize(rosen, np.zeros(2), bounds=[(-1e10, 1e10)] * 2, maxfev=12, rng=0)
     assert np.array_equal(res.x, np.zeros(2))

@@ -8,6 +8,7 @@ from zolal.errors import InvalidArgumentError
 from zolal.sets.base import TOLERANCE, ConvexSet
 
 ROUNDINGS = 1e-14  # of a bound, up to which its distance from the other one is none
+ENDLESS = 1e19  # a width from which on bounds are meant to be none, though they hold
 
 
 @final
@@ -86,7 +87,8 @@ class Box(ConvexSet):
 
     @property
     def _widths(self) -> np.ndarray:
-        return np.asarray(self.upper, dtype=float) - np.asarray(self.lower, dtype=float)
+        widths = np.asarray(self.upper, dtype=float) - np.asarray(self.lower, dtype=float)
+        return np.where(widths < ENDLESS, widths, np.inf)
 
     @property
     def _fixed(self) -> np.ndarray:

@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from zolal.sets.box import ENDLESS
+
 ALIKE = 100.0  # the ratio of large to small |x0| up to which variables are taken to be of one kind
 SAME = 1e-9  # by which widths may differ that are meant to be equal
 NOTHING = 1e-15  # of the largest |x0|: what is less is a 0 that rounding has left
-ENDLESS = 1e19  # bounds so far away are meant to be none
 NARROW, WIDE = 2.0, 1e-3  # a bounded variable's unit is its width or 2 |x0|, whichever is less, and at least a thousandth of the width
 
 
