@@ -24,7 +24,7 @@ from zolal.solvers.auto.plan import SAME_PLACE, SAME_STEP, Here, is_among, looke
 from zolal.solvers.auto.quadratic import Quadratic
 from zolal.solvers.auto.reported import Reported
 from zolal.solvers.auto.scale import units
-from zolal.solvers.auto.sizes import are_sizes_open, gradient_here, largest_gradient, with_first_sizes
+from zolal.solvers.auto.sizes import are_sizes_open, gradient_here, largest_gradient, with_sizes_seen
 from zolal.solvers.auto.state import Flight, ModelledState, Trial
 from zolal.solvers.auto.terrain import Terrain, described
 from zolal.solvers.base import Candidate, Certified, Solver, once_per_state
@@ -179,7 +179,7 @@ class Modelled(Solver[ModelledState]):
             state = state.but(radius=2.0 * state.radius, plateau=2.0 * state.radius, last_length=math.inf)
             return self._any_look(state, terrain, here) or self._stuck(state, belief.centre)
         if are_sizes_open(state) and len(belief.values) > belief.dimension * (1 if state.is_exact else CONSTANTS.noisy_looks):
-            state = with_first_sizes(state)
+            state = with_sizes_seen(state)
         looked_enough = not state.is_exact and state.looks >= CONSTANTS.noisy_looks * belief.dimension
         state, belief, here = self._recentred(state, terrain, here)
         ignorant = not state.is_aimless and here.slope.is_ignorant

@@ -20,7 +20,7 @@ def are_sizes_open(state: ModelledState) -> bool:
     return not state.has_clearly_fallen and (not state.is_exact or state.first_spread == 0.0)
 
 
-def with_first_sizes(state: ModelledState) -> ModelledState:
+def with_sizes_seen(state: ModelledState) -> ModelledState:
     """With the sizes of slopes and changes that looks have seen, by which one tells what is small even at a solution.
 
     With noise looks become shorter where f is uneven, and what was seen farther away is no measure any more.
